@@ -79,10 +79,15 @@ fn is_handled_elsewhere(words: &TextEvidence) -> bool {
     claims || !words.blockers.is_empty() || marked
 }
 
-/// The first words of a message, on one line, for display.
+/// The first words of a message, on one line, for display. The completion marker is left out if
+/// there are other words.
 pub fn summary(message: &str) -> String {
     let mut words = String::new();
+    let only_marker = message.split_whitespace().all(|word| word.contains(PROMISE));
     for word in message.split_whitespace() {
+        if word.contains(PROMISE) && !only_marker {
+            continue;
+        }
         if words.chars().count() + word.chars().count() >= MAX_SUMMARY {
             let room = MAX_SUMMARY.saturating_sub(words.chars().count() + 2);
             if words.is_empty() {

@@ -15,6 +15,8 @@ use super::process_table::ProcessStat;
 
 /// The maximum number of ancestors that are inspected.
 const MAX_ANCESTORS: usize = 256;
+/// How often the ancestors are read if one of them exits in between.
+const MAX_WALKS: usize = 5;
 /// The end that the kernel adds to the path of an open file that was deleted.
 const DELETED: &str = " (deleted)";
 
@@ -30,15 +32,28 @@ pub enum Membership {
 /// Returns what this process belongs to, among the runs in this state folder.
 pub fn membership(state: &Path) -> Option<Membership> {
     let state = state.canonicalize().ok()?;
-    ancestors(getpid()).into_iter().find_map(|pid| holder_of(role(pid), &open_files(pid), &state))
+    // An ancestor that exits in between hides those above it.
+    let walks = std::iter::repeat_with(|| Ancestry::of(getpid())).take(MAX_WALKS);
+    let Ancestry { pids, .. } =
+        walks.reduce(|last, next| if last.is_whole { last } else { next })?;
+    pids.into_iter().find_map(|pid| holder_of(role(pid), &open_files(pid), &state))
 }
 
-/// Whether a process is a descendant of this one. A process that is gone counts as one, because it
-/// may have been.
+/// Whether a process is a descendant of this one. One that is gone counts as one, because it may
+/// have been; so does one whose ancestors are gone.
 pub fn is_descendant(pid: i32) -> bool {
     let own = getpid();
     let Some(pid) = Pid::from_raw(pid) else { return false };
-    pid != own && (ProcessStat::of(pid).is_none() || ancestors(pid).contains(&own))
+    if pid == own {
+        return false;
+    }
+    let Ancestry { pids, is_whole } = Ancestry::of(pid);
+    !is_whole || pids.contains(&own)
+}
+
+/// Whether a process runs the same program as this one, by its name.
+pub fn is_nightwright(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| role(pid) == Role::Nightwright)
 }
 
 /// Whether a process has this file open, under this name or under this name before it was deleted.
@@ -93,10 +108,26 @@ fn holder_of(role: Role, files: &[PathBuf], state: &Path) -> Option<Membership> 
     found
 }
 
-/// Returns the ancestors of a process, the nearest first.
-fn ancestors(of: Pid) -> Vec<Pid> {
-    let parent = |pid: &Pid| Pid::from_raw(ProcessStat::of(*pid)?.parent);
-    std::iter::successors(parent(&of), parent).take(MAX_ANCESTORS).collect()
+/// The ancestors of a process, the nearest first.
+struct Ancestry {
+    pids: Vec<Pid>,
+    /// Whether the first process of the system was reached.
+    is_whole: bool,
+}
+
+impl Ancestry {
+    fn of(pid: Pid) -> Self {
+        let (mut pids, mut last) = (Vec::new(), pid);
+        while pids.len() < MAX_ANCESTORS {
+            let Some(stat) = ProcessStat::of(last) else { break };
+            let Some(parent) = Pid::from_raw(stat.parent) else {
+                return Self { pids, is_whole: true };
+            };
+            pids.push(parent);
+            last = parent;
+        }
+        Self { pids, is_whole: false }
+    }
 }
 
 /// Returns the paths of the files that a process has open; none if it belongs to another user.

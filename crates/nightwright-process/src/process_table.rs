@@ -65,12 +65,12 @@ impl Process {
     }
 }
 
-/// Sends SIGTERM to the process with this ID, if `is_right` holds while the process cannot be
+/// Sends SIGINT to the process with this ID, if `is_right` holds while the process cannot be
 /// confused with a later one. Returns whether it was sent.
-pub fn terminate(pid: i32, is_right: impl Fn() -> bool) -> bool {
+pub fn interrupt(pid: i32, is_right: impl Fn() -> bool) -> bool {
     let Some(pid) = Pid::from_raw(pid) else { return false };
     let Some(stat) = ProcessStat::of(pid) else { return false };
-    is_right() && Process { pid, stat }.signal(Signal::TERM)
+    is_right() && Process { pid, stat }.signal(Signal::INT)
 }
 
 /// Whether this system has a process table.

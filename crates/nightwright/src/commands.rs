@@ -155,7 +155,8 @@ impl Command {
 
 /// Hides the goals and messages of these commands from process lists, which all users can read.
 fn hide_texts(arguments: &[OsString]) {
-    const COMMANDS: [&str; 6] = ["run", "plan", "build", "tell", "resume", "verify"];
+    const COMMANDS: [&str; 8] =
+        ["run", "plan", "build", "tell", "resume", "verify", "config", "prompt"];
     cli::usage::keep_arguments(arguments);
     let command = arguments.iter().position(|word| COMMANDS.iter().any(|name| word == name));
     if let Some(command) = command {

@@ -68,6 +68,25 @@ const DONE: &[&str] = &[
     "the job is finished",
     "that was the final item",
     "that was the last item",
+    "everything you asked for",
+    "implemented everything",
+    "everything is in place",
+    "everything is now in place",
+    "everything is implemented",
+    "everything has been done",
+    "completed successfully",
+    "have been taken care of",
+    "fully resolved",
+    "is fixed and",
+    "implementation finished",
+    "implementation complete",
+    "work complete",
+    "plan has been carried out",
+    "parts are finished",
+    "ready for production",
+    "you're all set",
+    "alles erledigt",
+    "vollständig abgeschlossen",
     "alles ist erledigt",
     "alle aufgaben sind erledigt",
     "alle aufgaben sind abgeschlossen",
@@ -81,20 +100,33 @@ const DONE: &[&str] = &[
     "la tâche est terminée",
     "le travail est terminé",
     "plus rien à faire",
+    "c'est fait",
+    "sont achevées",
+    "sont terminés",
+    "tout est fait",
     "todas las tareas están completadas",
     "todas las tareas están terminadas",
     "todas las tareas del plan están completadas",
     "la tarea está terminada",
     "el trabajo está terminado",
+    "todo está implementado",
+    "todo está listo",
+    "he completado todas",
     "no queda nada pendiente",
     "no queda nada por hacer",
     "すべてのタスクが完了",
+    "すべての作業が完了",
+    "修正は完了",
     "全てのタスクが完了",
     "すべて完了しました",
     "全部終わりました",
     "残りの作業はありません",
     "残りの項目はありません",
 ];
+
+/// A sentence that consists of one of these words says that everything is done.
+const DONE_ALONE: &[&str] =
+    &["done", "finished", "fertig", "erledigt", "terminé", "listo", "hecho"];
 
 /// Phrases that retract the claim, in the same sentence.
 const RETRACTIONS: &[&str] = &[
@@ -109,6 +141,7 @@ const RETRACTIONS: &[&str] = &[
     "until",
     "unless",
     "once",
+    "as soon as",
     "when",
     "if",
     "before",
@@ -226,7 +259,8 @@ pub(super) fn flowing(lines: &[String]) -> String {
 /// Whether a sentence says that everything is done. A question does not.
 fn states_done(sentence: &str) -> bool {
     !sentence.ends_with('?')
-        && DONE.iter().any(|phrase| is_stated(sentence, phrase))
+        && (DONE.iter().any(|phrase| is_stated(sentence, phrase))
+            || DONE_ALONE.contains(&sentence.trim_end_matches(['.', '!'])))
         && !RETRACTIONS.iter().any(|phrase| has(sentence, phrase))
 }
 

@@ -149,6 +149,8 @@ fn a_summary_is_one_line_of_whole_words() {
     assert!(long.ends_with(" wörter…") && long.chars().count() <= MAX_SUMMARY, "{long}");
     assert_eq!(summary(&"ä".repeat(1000)).chars().count(), MAX_SUMMARY - 1);
     assert_eq!(summary(""), "");
+    assert_eq!(summary("All tests pass.\n\n**<promise>COMPLETE</promise>**"), "All tests pass.");
+    assert_eq!(summary("<promise>COMPLETE</promise>"), "<promise>COMPLETE</promise>");
 }
 
 /// The evidence in the words of a successful attempt that printed these lines.

@@ -63,7 +63,8 @@ impl Machine {
 
     /// Sends the claim to the gate if nothing was open when the run began.
     pub(super) fn verify_only(&mut self) {
-        if self.ledger.stop == Some(StopWhen::Now) {
+        let stop = self.ledger.stop;
+        if stop == Some(StopWhen::Now) || self.ledger.paused && stop.is_some() {
             self.interrupt_iteration();
             return self.advance();
         }

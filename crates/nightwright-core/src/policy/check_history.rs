@@ -29,6 +29,8 @@ pub struct CheckHistory {
     pub best: Option<(Iteration, Failing)>,
     /// The first run of the checks, or the last one that was better than all before it.
     gain: Option<GainPoint>,
+    /// The first iteration of those in a row after which something failed.
+    failing_since: Option<Iteration>,
     /// The progress of each check, by its command.
     progress: BTreeMap<String, CheckProgress>,
     /// The gains since the last measurable one that only showed another failure.
@@ -105,6 +107,8 @@ impl CheckHistory {
         } else {
             self.compare(&now, if no_gain == 0 { MAX_NOVEL } else { no_gain })
         };
+        let since = self.failing_since.unwrap_or(now.iteration);
+        self.failing_since = (now.failing.checks > 0).then_some(since);
         self.before = self.last.replace(now);
         Some(change)
     }
@@ -215,7 +219,8 @@ impl CheckHistory {
             (false, 1) => format!("at least 1 {noun} has failed"),
             (false, _) => format!("at least {} have failed", count(number, noun)),
         };
-        Some(match gain.iteration {
+        let since = self.failing_since.map_or(gain.iteration, |first| first.max(gain.iteration));
+        Some(match since {
             Iteration(0) => format!("{what} since the start of the run"),
             iteration => format!("{what} since iteration {iteration}"),
         })

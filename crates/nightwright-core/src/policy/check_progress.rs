@@ -119,7 +119,8 @@ impl CheckProgress {
 
     /// Whether it runs more tests than ever before, so that more may fail.
     pub fn has_new_tests(&self, result: &CheckResult) -> bool {
-        let most = self.seen_counts.iter().map(|(failed, passed)| failed + passed).max();
+        let most =
+            self.seen_counts.iter().map(|(failed, passed)| failed.saturating_add(*passed)).max();
         result.tests.zip(most).is_some_and(|(tests, most)| tests.total > most)
     }
 
@@ -134,7 +135,10 @@ impl CheckProgress {
     }
 
     fn compare(&self, now: &Sample) -> Step {
-        let Some(best) = self.best.as_ref().filter(|best| !best.passes) else { return Step::None };
+        let Some(best) = &self.best else { return Step::None };
+        if best.passes {
+            return self.after_pass(now);
+        }
         if now.passes {
             return Step::Closer;
         }
@@ -153,6 +157,23 @@ impl CheckProgress {
         }
     }
 
+    /// New tests may fail after all others passed. They count once more tests pass than ever before:
+    /// who repairs what it broke does not get that far.
+    fn after_pass(&self, now: &Sample) -> Step {
+        let passed = now.tests.filter(|_| !now.passes).map(TestCounts::passed);
+        if passed.is_some_and(|passed| self.gets_further(passed)) {
+            Step::Closer
+        } else {
+            Step::None
+        }
+    }
+
+    /// Whether more tests pass than in all results before, and not by chance.
+    fn gets_further(&self, passed: u32) -> bool {
+        let most = self.seen_counts.iter().map(|(_, passed)| *passed).max().unwrap_or(0);
+        passed > most.saturating_add(self.noise)
+    }
+
     /// Whether an earlier result had no more failures and no fewer passes.
     fn was_as_good(&self, now: TestCounts) -> bool {
         let as_good =
@@ -161,13 +182,12 @@ impl CheckProgress {
     }
 
     fn with_counts(&self, now: &Sample, tests: TestCounts, least: TestCounts) -> Step {
-        let is_fewer = tests.failed + self.noise < least.failed;
+        let is_fewer = tests.failed.saturating_add(self.noise) < least.failed;
         let is_more_passed = tests.passed() > least.passed();
         // A runner that prints only failures.
         let counts_no_passed = tests.passed() == 0 && least.passed() == 0;
         // A runner that stops at the first failure, or at the first part with failures.
-        let most = self.seen_counts.iter().map(|(_, passed)| *passed).max().unwrap_or(0);
-        let gets_further = tests.passed() > most + self.noise;
+        let gets_further = self.gets_further(tests.passed());
         let are_others = now.titles.is_disjoint(&self.seen_titles);
         if self.was_as_good(tests) {
             Step::None

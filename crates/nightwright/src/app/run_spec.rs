@@ -178,12 +178,15 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
     layers.push(flags.clone());
     let approved = approval::settle(project, layers, request.untrusted)?;
     let ApprovedLayers { layers, hooks, agent_files, notes } = approved;
+    let (_, files) = layers.split_last().expect("the flags are the last layer");
+    let approved = self::configured(files);
     let resolved = ResolvedConfig::new(layers);
 
     let mut settings = base_settings(request, &mode, task.as_ref())?;
     settings.configured = configured;
     resolved.apply(&mut settings);
     settings.mode.clone_from(&mode.name);
+    add_tools(&mut settings, &approved, flags);
     set_permissions(&mut settings, request, &mode, &agent_files);
     let kept = checks_kept_in_plan(&mode, &resolved, request)?;
     let checks_given = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
@@ -248,7 +251,6 @@ fn set_permissions(
     mode: &Mode,
     agent_files: &[TrustItem],
 ) {
-    add_tools(settings, &request.flags);
     settings.agent.rules = permission_rules::rules(&request.project, settings, &mode.definition);
     let sources = &mut settings.agent.sources;
     // The project's settings for the agent program were approved too.
@@ -292,13 +294,13 @@ fn check_prompt(settings: &Settings, mode: &Mode) -> Result<(), Failure> {
     })
 }
 
-/// Adds the tools of the command line to the configured ones.
-fn add_tools(settings: &mut Settings, flags: &ConfigLayer) {
+/// Adds the tools of the command line to the approved ones of the configuration.
+fn add_tools(settings: &mut Settings, approved: &Configured, flags: &ConfigLayer) {
     let given = ResolvedConfig::new(vec![flags.clone()]);
     let of = |key| given.get_list(key).unwrap_or_default();
-    let Settings { agent, configured, .. } = settings;
-    agent.allowed_tools.clone_from(&configured.allowed_tools);
-    agent.disallowed_tools.clone_from(&configured.disallowed_tools);
+    let agent = &mut settings.agent;
+    agent.allowed_tools.clone_from(&approved.allowed_tools);
+    agent.disallowed_tools.clone_from(&approved.disallowed_tools);
     agent.add_tools(&of("agent.allowed_tools"), &of("agent.disallowed_tools"));
 }
 

@@ -33,7 +33,7 @@ use crate::console::{eprint_safe, print, print_json};
 use crate::error::Failure;
 use crate::files;
 use crate::secrets;
-use crate::store::journal;
+use crate::store::{journal, seal};
 use crate::task::{ProjectRuns, Task, TaskState};
 use crate::workspace::StartTree;
 
@@ -192,6 +192,9 @@ fn last_run(project: &Path, task: &Task) -> Option<EarlierRun> {
     let runs = ProjectRuns::of(project).ok()?;
     let last = TaskState::read(task, &runs).ok()?.state.last_run?;
     let folder = runs.folder(&last.id)?;
+    if seal::is_broken(&folder) {
+        return None;
+    }
     let journal = journal::read(&folder.journal()).ok();
     let state = journal.map(|journal| Machine::resume(&journal.records).state().clone());
     let origin = state.as_ref().and_then(|state| state.origin.clone());

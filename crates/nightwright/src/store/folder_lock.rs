@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::process::inside;
+
 /// How long to wait for a process that is being started: it shares the locks until its exec.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_DELAY: Duration = Duration::from_millis(10);
@@ -48,8 +50,11 @@ impl FolderLock {
         for (index, path) in around(folder).into_iter().enumerate() {
             // The folders above may belong to another user.
             let Ok(file) = open(path) else { break };
-            match lock(&file, index == 0) {
+            let is_own = index == 0;
+            match lock(&file, is_own, || is_held_by_others(path)) {
                 Ok(()) => folders.push(file),
+                // Any user can lock `/`, for a backup or to annoy.
+                Err(TryLockError::WouldBlock) if !is_own && is_held_by_others(path) => {}
                 Err(TryLockError::WouldBlock) => {
                     let process = super::lock::holder(path);
                     return Err(FolderHeld { folder: path.to_owned(), process });
@@ -82,11 +87,18 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-fn lock(file: &File, exclusive: bool) -> Result<(), TryLockError> {
+/// Whether another program than nightwright has locked the folder.
+fn is_held_by_others(folder: &Path) -> bool {
+    super::lock::holder(folder).is_some_and(|process| !inside::is_nightwright(process))
+}
+
+/// Locks a folder. Waits as long as a process that is being started may share the lock, unless the
+/// wait is `in_vain`.
+fn lock(file: &File, exclusive: bool, in_vain: impl Fn() -> bool) -> Result<(), TryLockError> {
     let begin = Instant::now();
     loop {
         match if exclusive { file.try_lock() } else { file.try_lock_shared() } {
-            Err(TryLockError::WouldBlock) if begin.elapsed() < START_TIMEOUT => {
+            Err(TryLockError::WouldBlock) if begin.elapsed() < START_TIMEOUT && !in_vain() => {
                 thread::sleep(RETRY_DELAY);
             }
             done => return done,
@@ -116,6 +128,27 @@ mod tests {
         drop(lock);
         assert_eq!(held("p/inside"), Ok(()));
         assert_eq!(held("p"), Ok(()));
+    }
+
+    #[test]
+    fn a_folder_around_it_that_another_program_has_locked_is_no_conflict() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        fs::create_dir(root.join("p")).unwrap();
+        let mut other = std::process::Command::new("flock")
+            .args(["--exclusive", "--no-fork"])
+            .arg(&root)
+            .args(["cat"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        while FolderLock::take(&root).is_ok() {
+            thread::sleep(RETRY_DELAY);
+        }
+        assert!(FolderLock::take(&root.join("p")).is_ok());
+        assert_eq!(FolderLock::take(&root).map(drop).unwrap_err().folder, root);
+        drop(other.stdin.take());
+        other.wait().unwrap();
     }
 
     #[test]

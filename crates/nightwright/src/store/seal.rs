@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::journal::error::StoreFileError;
 use super::journal::private;
+use super::run_dir::RunDir;
 use crate::files;
 use crate::hex::hex;
 
@@ -78,8 +79,9 @@ impl Seal {
             private::create_folders(folder)?;
         }
         let file = files::create_anew(path).map_err(StoreFileError::on("create", path))?;
-        let record = SealRecord { boot: boot(), ..SealRecord::default() };
-        let seal = Self { file, record };
+        let empty = SealPoint::new(0, Context::new(&SHA256));
+        let (before, after, synced) = (empty.clone(), empty.clone(), empty);
+        let seal = Self { file, record: SealRecord { boot: boot(), before, after, synced } };
         let written = seal.write().and_then(|()| seal.file.sync_all());
         written.map_err(StoreFileError::on("write", path))?;
         private::sync_parent(path)?;
@@ -123,6 +125,12 @@ pub enum SealMatch {
     Changed,
     /// There is no seal.
     Unsealed,
+}
+
+/// Whether a run that no process executes has another journal than the one that was written. A run
+/// without a seal counts as unchanged.
+pub fn is_broken(run: &RunDir) -> bool {
+    compare(&run.seal(), &run.journal()).is_ok_and(|found| found == SealMatch::Changed)
 }
 
 /// Compares a journal with its seal.
@@ -220,6 +228,17 @@ mod tests {
             assert_eq!(matched(journal, sealed, false), live, "{name}");
             assert_eq!(matched(journal, sealed, true), restarted, "{name}");
         }
+    }
+
+    #[test]
+    fn a_run_can_be_resumed_if_only_its_new_seal_survived_a_power_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let (seal_path, path) = (folder.path().join("seal"), folder.path().join("journal"));
+        fs::write(&path, "one\n").unwrap();
+        let mut seal = Seal::create(&seal_path).unwrap();
+        seal.record.boot = "another".to_owned();
+        seal.write().unwrap();
+        assert_eq!(compare(&seal_path, &path).unwrap(), SealMatch::Intact { length: 4 });
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn the_key_s_stops_after_the_iteration_however_often_it_is_pressed() {
     terminal.shows("Stopping after this iteration, requested by pressing s");
     terminal.types(&["S"]);
     go(&env);
-    assert_sane(&terminal.shows("opost"));
+    assert_sane(&terminal.shows("extproc"));
     let journal = env.journal();
     let asked = names(&journal).into_iter().filter(|name| *name == "stop_requested").count();
     assert_eq!((asked, run_outcome(&journal)), (1, "stopped"));
@@ -236,7 +236,7 @@ fn pasted_text_and_multibyte_keys_stop_nothing() {
     terminal.types(&["F4"]);
     terminal.types(&["M-s"]);
     go(&env);
-    assert_sane(&terminal.shows("opost"));
+    assert_sane(&terminal.shows("extproc"));
     let journal = env.journal();
     assert!(!names(&journal).contains(&"stop_requested"), "{:?}", names(&journal));
     assert_eq!(run_outcome(&journal), "completed");
@@ -249,7 +249,7 @@ fn the_key_r_tries_at_once_what_is_being_waited_for() {
     let screen = terminal.shows("r retry now");
     assert!(screen.contains("waiting until"), "{screen}");
     terminal.types(&["r"]);
-    assert_sane(&terminal.shows("opost"));
+    assert_sane(&terminal.shows("extproc"));
     assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
@@ -262,7 +262,7 @@ fn ctrl_z_leaves_a_clean_terminal_and_the_run_continues_in_front() {
     terminal.shows("s stop after this iteration");
     terminal.types(&["C-z"]);
     terminal.shows("stopped=1");
-    let screen = terminal.shows("opost");
+    let screen = terminal.shows("extproc");
     assert_sane(&screen);
     assert_eq!(count(&screen, "working"), 0, "{screen}");
     terminal.types(&["Enter"]);
@@ -296,7 +296,7 @@ fn keys_work_when_a_run_is_brought_to_the_foreground() {
         terminal.shows("requested by pressing s");
         go(&env);
         terminal.shows("exit=0");
-        assert_sane(&terminal.shows("opost"));
+        assert_sane(&terminal.shows("extproc"));
         assert_eq!(run_outcome(&env.journal()), "stopped");
     }
 }
@@ -310,7 +310,7 @@ fn a_run_in_the_background_is_not_stopped_and_leaves_the_terminal_alone() {
     env.wait_for("agent_ready");
     // These keys are for the shell, which waits for input.
     terminal.types(&["s", "Enter"]);
-    assert_sane(&terminal.shows("opost"));
+    assert_sane(&terminal.shows("extproc"));
     go(&env);
     let screen = terminal.shows("exit=0");
     assert_eq!(count(&screen, "working"), 0, "{screen}");

@@ -125,7 +125,7 @@ fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
     for panel in ["Ctrl-C stop now", "stop after this iteration", "░", "█"] {
         assert!(!screen.contains(panel), "the panel is left behind:\n{screen}");
     }
-    assert_sane(&terminal.shows("opost"));
+    assert_sane(&terminal.shows("extproc"));
     took
 }
 
@@ -171,7 +171,7 @@ fn fatal_signals_leave_a_sane_terminal_without_a_panel() {
                 let screen = terminal.shows("exit=130");
                 assert!(screen.contains("Interrupted"), "{signal:?}: {screen}");
                 assert!(!screen.contains("s stop after"), "{signal:?}: {screen}");
-                assert_sane(&terminal.shows("opost"));
+                assert_sane(&terminal.shows("extproc"));
             });
         }
     });

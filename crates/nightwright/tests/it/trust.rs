@@ -313,6 +313,24 @@ fn odd_things_in_a_repository_keep_no_command_from_working() {
 }
 
 #[test]
+fn tools_that_are_left_out_reach_neither_the_agent_nor_the_record() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join(".nightwright")).unwrap();
+    env.file(".nightwright/config.toml", "agent.allowed_tools = [\"Bash(evil:*)\"]\n");
+    let goal = ["run", "-p", "x", "-m", "1", "--allowed-tools", "Bash(mine:*)"];
+    rehearse(&env, &[&goal[..], &["--ignore-untrusted"]].concat())
+        .exits(0)
+        .says(&["Not used", "agent.allowed_tools"]);
+    let Event::Run(RunEvent::Started(started)) = &env.journal()[0].event else {
+        panic!("it has begun")
+    };
+    assert_eq!(started.settings.agent.allowed_tools, ["Bash(mine:*)"]);
+    rehearse(&env, &[&goal[..], &["--yes"]].concat()).exits(0);
+    let journal = fs::read_to_string(env.runs()[1].join("journal.jsonl")).unwrap();
+    assert!(journal.contains("Bash(evil:*)"), "approved, it is used");
+}
+
+#[test]
 fn the_hint_names_only_options_that_the_command_has() {
     let env = malicious();
     env.run(&["run", "-p", "x", "-m", "1"]).exits(2).says(&["--yes", "--ignore-untrusted"]);

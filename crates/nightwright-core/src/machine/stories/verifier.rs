@@ -183,6 +183,22 @@ fn the_gate_by_hand_waits_out_a_limit_and_asks_again() {
 }
 
 #[test]
+fn a_stop_ends_a_paused_gate_by_hand() {
+    story(
+        "
+        given only the gate, checks, model always
+        > start
+        > prepared A
+        > surveyed A files 0
+        > pause
+        > checks pass
+        > stop
+          run_finished
+        ",
+    );
+}
+
+#[test]
 fn the_gate_by_hand_can_be_interrupted() {
     story(
         "

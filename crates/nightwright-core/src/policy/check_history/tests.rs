@@ -303,3 +303,47 @@ fn a_check_that_times_out_at_another_line_is_no_gain() {
     let outputs = ["timeout a", "timeout a b", "timeout c", "timeout d e"];
     assert_eq!(changes(&outputs), [First, Same, Same, Same]);
 }
+
+/// The history and the changes of these numbers of failed and passed tests, after iterations 0, 1
+/// and so on. The check passes if no test fails.
+fn history_of(results: &[(u32, u32)]) -> (CheckHistory, Vec<Change>) {
+    let mut history = CheckHistory::default();
+    let changes = (0..).zip(results).map(|(iteration, (failed, passed))| {
+        let mut result = result("make test", &counts(*failed, *passed));
+        if *failed == 0 {
+            result.verdict = CheckVerdict::Passed;
+        }
+        let (at, fingerprint) = (Timestamp::UNIX_EPOCH, &Fingerprint(iteration.to_string()));
+        let (iteration, results) = (Iteration(iteration), &[result][..]);
+        let measured = Measured { iteration, at, results, fingerprint };
+        history.add(measured, MOST_NOVEL).expect("each check has a result")
+    });
+    let changes = changes.collect();
+    (history, changes)
+}
+
+#[test]
+fn new_tests_that_pass_one_after_another_are_gains_even_if_all_tests_passed_before() {
+    let mut results = vec![(0, 100)];
+    results.extend([20, 18, 16, 14, 10, 8, 0].map(|failed| (failed, 120 - failed)));
+    let (_, changes) = history_of(&results);
+    assert_eq!(changes[..2], [First, Worse]);
+    assert!(changes[2..].iter().all(|change| *change == Better), "{changes:?}");
+    // Who repairs what it broke gets no further than before.
+    let (_, repaired) = history_of(&[(0, 100), (20, 80), (10, 90), (5, 95), (1, 99)]);
+    assert!(!repaired.contains(&Better), "{repaired:?}");
+}
+
+#[test]
+fn a_failure_is_as_old_as_the_iteration_that_caused_it() {
+    let (history, _) = history_of(&[(0, 10), (2, 8), (2, 8), (2, 8)]);
+    let text = history.standing_failure();
+    assert_eq!(text.as_deref(), Some("at least 1 test has failed since iteration 1"));
+}
+
+#[test]
+fn absurd_counts_are_compared_all_the_same() {
+    let most = u32::MAX;
+    let outputs = [counts(most, most), counts(most, 3), counts(3, most)];
+    assert_eq!(changes(&outputs)[0], First);
+}

@@ -20,6 +20,7 @@ use crate::runtime::stop_file;
 use crate::store::journal::{self, JournalError};
 use crate::store::lock::{self, LockOwner};
 use crate::store::run_dir::{self, RunDir};
+use crate::store::seal;
 
 /// The project and the run that a command is about.
 #[derive(Clone, Debug, Args)]
@@ -158,10 +159,10 @@ impl SelectedRun {
         control_socket::send(&self.folder.socket(), request, process).or_else(|error| {
             if let (ControlRequest::Stop { when: StopWhen::Now }, Some(process)) =
                 (request, process)
-                && self.terminate(process)
+                && self.interrupt(process)
             {
                 eprint_safe(&format!(
-                    "warning: cannot reach run {run} by its socket ({error}); sent SIGTERM to its \
+                    "warning: cannot reach run {run} by its socket ({error}); sent SIGINT to its \
                      process {process}"
                 ));
                 return Ok(());
@@ -174,10 +175,12 @@ impl SelectedRun {
         })
     }
 
-    /// Sends SIGTERM to the process of the run, and returns whether that worked.
-    fn terminate(&self, process: i32) -> bool {
+    /// Sends SIGINT to the process of the run, and returns whether that worked. A later `resume
+    /// --if-needed` leaves a run alone that a person stopped, but continues one after SIGTERM, which
+    /// the system sends when it shuts down.
+    fn interrupt(&self, process: i32) -> bool {
         let is_right = || executor(&self.project, &self.folder) == Some(process);
-        process_table::terminate(process, is_right)
+        process_table::interrupt(process, is_right)
     }
 
     pub(crate) fn require_running(&self, view: &RunView) -> Result<(), Failure> {
@@ -208,6 +211,10 @@ impl SelectedRun {
             Ok(Some(torn)) if self.owner.is_none() => {
                 let length = torn.length;
                 (format!("the last {length} bytes of the journal are incomplete"), None)
+            }
+            Ok(_) if self.owner.is_none() && seal::is_broken(&self.folder) => {
+                let why = "another process changed the journal; what it says may be wrong";
+                return Ok(UnreadableJournal { missing: vec![why.to_owned()], from: None });
             }
             Ok(_) => return Ok(UnreadableJournal::default()),
             Err(error) => {

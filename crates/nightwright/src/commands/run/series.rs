@@ -15,6 +15,7 @@ use nightwright_core::units::{RunId, Usd, human};
 
 use super::goal::nothing_to_do;
 use super::{RunArgs, RunCommand, run_one};
+use crate::app::approval;
 use crate::app::run_spec::{self, RequestPurpose};
 use crate::commands::cli::usage;
 use crate::config::{self, OutputLevel, ResolvedConfig};
@@ -159,7 +160,9 @@ pub(super) fn run(
 /// Returns the budget of the whole series: the limits of the command line and the configuration,
 /// without those of the tasks.
 fn shared_budget(options: &RunArgs, project: &Path) -> Result<SeriesBudget, Failure> {
-    let mut layers = config::load(project, None, |name| env::var_os(name))?;
+    let layers = config::load(project, None, |name| env::var_os(name))?;
+    // Each run of the series shows the notes.
+    let mut layers = if options.yes { layers } else { approval::as_it_applies(project, layers)?.0 };
     layers.push(options.flags());
     let mut settings = Settings::default();
     ResolvedConfig::new(layers).apply(&mut settings);

@@ -66,10 +66,11 @@ impl JournalTail {
             return Err(JournalError::CutBack { path: self.path.clone() });
         }
         let end = self.written.as_ref().map_or(end, |written| end.min(written.get()));
-        let mut buffer =
-            vec![0; CHUNK.min(usize::try_from(end.saturating_sub(offset)).unwrap_or(CHUNK))];
+        let chunk = |offset| usize::try_from(end - offset).map_or(CHUNK, |left| left.min(CHUNK));
+        let mut buffer = vec![0; if offset < end { chunk(offset) } else { 0 }];
         while offset < end {
-            let count = match self.file.read_at(&mut buffer, offset) {
+            let most = chunk(offset);
+            let count = match self.file.read_at(&mut buffer[..most], offset) {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -84,5 +85,36 @@ impl JournalTail {
         // again each time.
         self.scan.rewind();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nightwright_core::event::{NoteEvent, Record};
+    use nightwright_core::journal::encode;
+    use nightwright_core::units::RunId;
+
+    use super::*;
+
+    #[test]
+    fn lines_behind_what_the_writer_wrote_are_not_read_however_much_is_pending() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let warning = NoteEvent::Warning { text: "x".repeat(1000) };
+        let (at, active) = (jiff::Timestamp::UNIX_EPOCH, std::time::Duration::ZERO);
+        let record = Record { at, active, event: warning.into() };
+        let (mut bytes, written) = (Vec::new(), WrittenLength::default());
+        for seq in 1..=200 {
+            encode(&mut bytes, seq, &RunId("R".to_owned()), &record);
+            if seq == 100 {
+                written.set(bytes.len() as u64);
+            }
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(written.get() > CHUNK as u64 && written.get() % CHUNK as u64 != 0);
+        let mut last = 0;
+        let mut tail = JournalTail::open_written(&path, Some(written)).unwrap();
+        tail.poll_raw(|line, _| last = line.seq).unwrap();
+        assert_eq!(last, 100);
     }
 }

@@ -95,6 +95,7 @@ impl<L: FileLayer> JournalWriter<L> {
     pub fn keep_seal(&mut self, mut seal: Seal) -> io::Result<()> {
         let point = SealPoint::new(self.length, self.contents.clone());
         seal.announce(point.clone(), point)?;
+        self.layer.sync()?;
         seal.synced()?;
         self.seal = Some(seal);
         Ok(())

@@ -104,3 +104,20 @@ fn a_completion_without_proof_fails_for_those_who_require_one() {
     let exit = |proof| Outcome::completed(proof).exit_code(Strictness::RequireComplete);
     assert_eq!([Proof::Checks, Proof::Model, Proof::None].map(exit), [0, 0, 6]);
 }
+
+#[test]
+fn a_project_loosens_no_budget_of_several_tasks() {
+    let env = project("[limits]\nmax_cost = 50\n");
+    for name in ["a", "b", "c"] {
+        env.run(&["new", name]).exits(0);
+        env.file(&format!(".nightwright/tasks/{name}/INSTRUCTIONS.md"), "Write done.txt.\n");
+    }
+    let script = "[[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\", cost = 0.6 }\n";
+    let script = env.script(script);
+    let fixed = ["run", "a", "b", "c", "--keep-going", "--dry-run", "--no-delay"];
+    let output = env.run(&[&fixed[..], &["--rehearsal", &script]].concat());
+    assert!(output.err.contains("the budget is used up"), "{}", output.err);
+    env.run(&["trust", "--yes"]).exits(0);
+    let output = env.run(&[&fixed[..], &["--rehearsal", &script]].concat());
+    assert!(!output.err.contains("the budget is used up"), "{}", output.err);
+}

@@ -170,6 +170,9 @@ fn stop_ends_the_run_whatever_answers_for_it_and_whatever_its_lock_file_says() {
         let warns = stopped.err.contains("warning: cannot reach run");
         assert_eq!(warns, index != 1, "{index}: {}", stopped.err);
         finish(child).exits(130);
+        // The service leaves a run alone that a person stopped.
+        let resumed = env.run(&["resume", "--if-needed"]).exits(0);
+        assert!(!names(&env.journal()).contains(&"run_continued"), "{index}: {}", resumed.err);
     }
 }
 
