@@ -18,9 +18,7 @@ pub fn keys_page() -> String {
          of an earlier layer. See [configuration.md](../configuration.md) for their use. Editors can \
          use\n`config.schema.json` in this folder.\n\n\
          Keys marked **trust** run something on your machine or widen what the agent may do: a \
-         project needs your approval to set them.\n\
-         Keys marked **trust to loosen** limit a run or its gate: a project needs your approval to set \
-         a looser value\nthan yours.\n",
+         project needs your approval to set them.\n",
     );
     let mut section = None;
     for key in KEYS {
@@ -38,11 +36,7 @@ pub fn keys_page() -> String {
 }
 
 fn entry(text: &mut String, key: &Key) {
-    let trust = match (key.gated, tightening::is_bound(key.name)) {
-        (true, _) => " **trust**",
-        (false, true) => " **trust to loosen**",
-        (false, false) => "",
-    };
+    let trust = if key.gated { " **trust**" } else { "" };
     // Writing to a string cannot fail.
     let _ = write!(text, "\n### `{}`{trust}\n\n{}\n\n", key.name, key.about);
     let _ = writeln!(text, "- allowed: {}", key.kind.allowed());
@@ -65,6 +59,9 @@ fn entry(text: &mut String, key: &Key) {
         let _ = write!(text, "; flag: {}", flags.join(", "));
     }
     text.push('\n');
+    if !key.gated && tightening::is_bound(key.name) {
+        text.push_str("- trust: a project needs your approval to loosen it\n");
+    }
 }
 
 /// Generates the page `docs/reference/environment.md`.
