@@ -329,7 +329,7 @@ fn new_tests_that_pass_one_after_another_are_gains_even_if_all_tests_passed_befo
     let (_, changes) = history_of(&results);
     assert_eq!(changes[..2], [First, Worse]);
     assert!(changes[2..].iter().all(|change| *change == Better), "{changes:?}");
-    // Who repairs what it broke gets no further than before.
+    // Repairing the damage of an earlier iteration is not an improvement.
     let (_, repaired) = history_of(&[(0, 100), (20, 80), (10, 90), (5, 95), (1, 99)]);
     assert!(!repaired.contains(&Better), "{repaired:?}");
 }
