@@ -131,27 +131,6 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_around_it_that_another_program_has_locked_is_no_conflict() {
-        let temp = tempfile::tempdir().unwrap();
-        let root = temp.path().canonicalize().unwrap();
-        fs::create_dir(root.join("p")).unwrap();
-        let mut other = std::process::Command::new("flock")
-            .args(["--exclusive", "--no-fork"])
-            .arg(&root)
-            .args(["cat"])
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        while FolderLock::take(&root).is_ok() {
-            thread::sleep(RETRY_DELAY);
-        }
-        assert!(FolderLock::take(&root.join("p")).is_ok());
-        assert_eq!(FolderLock::take(&root).map(drop).unwrap_err().folder, root);
-        drop(other.stdin.take());
-        other.wait().unwrap();
-    }
-
-    #[test]
     fn a_linked_worktree_inside_a_project_is_locked_alone() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap();

@@ -1,7 +1,8 @@
 //! Attempts to start a second run in a project by another way.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use nightwright::store::lock::{Lock, LockOwner};
 use nightwright_core::units::RunId;
@@ -115,4 +116,20 @@ fn a_sibling_and_a_linked_worktree_inside_the_project_can_be_used_at_once() {
     }
     env.file("go", "");
     finish(child).exits(0);
+}
+
+#[test]
+fn a_folder_around_the_project_that_another_program_has_locked_stops_no_run() {
+    let env = TestEnv::new();
+    fs::write(env.path("second.toml"), SECOND).unwrap();
+    let mut other = Command::new("flock");
+    other.args(["--exclusive", "--no-fork"]).arg(env.path("")).args(["sh", "-c"]);
+    let other = other.arg("touch locked; exec cat").current_dir(env.path(""));
+    let mut other = other.stdin(Stdio::piped()).spawn().unwrap();
+    while !env.path("locked").exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    second(&env, "project", "state").exits(1).says(&["iteration 1"]);
+    drop(other.stdin.take());
+    other.wait().unwrap();
 }
