@@ -27,7 +27,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::attempt::{AttemptEvent, CostSource};
-pub use self::call::{CallEvent, CallPurpose};
+pub use self::call::{CallEvent, CallPurpose, SecondOpinion};
 pub use self::gate::{GateEvent, GateResult, VerdictKind};
 pub use self::iteration::{
     ChecksAfterIteration, IterationEvent, IterationFinished, IterationKind, IterationResult,

@@ -26,7 +26,7 @@ pub use self::iteration::{
 };
 pub use self::outcome::{headline, reached_limit, report_status};
 pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, REHEARSAL_ENDED, rehearsed_cost};
-use crate::event::{CallPurpose, CostSource, WaitEnd, WaitKind};
+use crate::event::{CallPurpose, CostSource, SecondOpinion, WaitEnd, WaitKind};
 use crate::outcome::count;
 use crate::permissions::denial::{self, DeniedCommand};
 use crate::settings::Limits;
@@ -119,10 +119,16 @@ pub fn commands(commands: &[String]) -> String {
     commands.join(", ")
 }
 
-/// A call in progress, by its purpose.
-pub fn call(purpose: CallPurpose) -> &'static str {
+/// A call in progress, by its purpose. `second` is the source of a second opinion.
+pub fn call(purpose: CallPurpose, second: Option<SecondOpinion>) -> &'static str {
     match purpose {
-        CallPurpose::Verify => "asking a model whether the work is complete",
+        CallPurpose::Verify => match second {
+            None => "asking a model whether the work is complete",
+            Some(SecondOpinion::OtherModel) => "asking another model for a second opinion",
+            Some(SecondOpinion::SameModel) => {
+                "asking the same model for a second opinion, because no other one is configured"
+            }
+        },
         CallPurpose::Review => "asking a model to review the work",
         CallPurpose::Advise => "asking a model for advice",
         CallPurpose::Council => "asking a model to decide between principles",
@@ -187,6 +193,7 @@ pub fn thousands(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::VerdictKind;
 
     #[test]
     fn digits_are_grouped_by_three() {
@@ -208,6 +215,17 @@ mod tests {
         assert_eq!(limits(&none), "no limits");
         let some = Limits { max_iterations: Some(1), max_tokens: Some(2_000_000), ..none };
         assert_eq!(limits(&some), "at most 1 iteration, 2,000,000 tokens");
+    }
+
+    #[test]
+    fn a_second_opinion_is_called_one_and_names_its_source() {
+        let asks = |second| call(CallPurpose::Verify, second);
+        let gives = |second| verdict(VerdictKind::Yes, &[], second);
+        let (other, same) = (Some(SecondOpinion::OtherModel), Some(SecondOpinion::SameModel));
+        assert_eq!(asks(other), "asking another model for a second opinion");
+        assert!(asks(same).contains("the same model") && !asks(same).contains("another model"));
+        assert_eq!(gives(None), "a model's verdict: complete");
+        assert_eq!(gives(same), "a second opinion: complete");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 
 use crate::event::{
     AgentFacts, AgentKind, CallPurpose, GateResult, IterationFinished, IterationKind, Record,
-    StopWhen, Totals, VerdictKind, WaitKind,
+    SecondOpinion, StopWhen, Totals, VerdictKind, WaitKind,
 };
 use crate::failing::FailingCurve;
 use crate::input::{Changes, CheckResult, TamperFinding, TaskProgress};
@@ -214,6 +214,8 @@ pub struct GateView {
     pub findings: Vec<TamperFinding>,
     /// The changes since the start of the run.
     pub changes: Changes,
+    /// The source of the last verdict, if it is a second opinion.
+    pub second_opinion: Option<SecondOpinion>,
     /// The verdict of a model, if one was called.
     pub verdict: Option<VerdictKind>,
     /// The model's reason for its verdict.
@@ -269,6 +271,11 @@ impl RunView {
     pub fn claim_of(&self, finished: &IterationFinished) -> Option<&GateResult> {
         let gate = self.gate.as_ref().filter(|gate| gate.iteration == finished.iteration)?;
         gate.result.as_ref()
+    }
+
+    /// The source of the last verdict, if it is a second opinion.
+    pub fn second_opinion(&self) -> Option<SecondOpinion> {
+        self.gate.as_ref().and_then(|gate| gate.second_opinion)
     }
 
     /// Whether this is a rehearsal, so that nothing real is done or spent.

@@ -97,8 +97,9 @@ impl RunView {
 
     fn fold_call(&mut self, event: &CallEvent) {
         match event {
-            CallEvent::Started { purpose, .. } => {
+            CallEvent::Started { purpose, second_opinion, .. } => {
                 self.doing = Activity::Asking { purpose: *purpose };
+                self.at_gate(|gate| gate.second_opinion = *second_opinion);
             }
             CallEvent::Finished { .. } => self.doing = Activity::Checking,
             CallEvent::Cancelled { .. } => {}

@@ -297,7 +297,7 @@ fn call_started(page: &mut Page<'_>, view: &RunView, purpose: CallPurpose) {
         return page.detail("reported as impossible: asking a model whether it is");
     }
     let claimed = if is_known { "" } else { "claimed complete: " };
-    page.detail(&format!("{claimed}{}", phrases::call(purpose)));
+    page.detail(&format!("{claimed}{}", phrases::call(purpose, view.second_opinion())));
 }
 
 /// Shows the answer of a review or an advisor. Verdicts and decisions have their own events, and
@@ -330,7 +330,8 @@ fn claim(view: &RunView) -> &[EvidenceKind] {
 fn verdict_given(page: &mut Page<'_>, view: &RunView, verdict: VerdictKind, reason: &str) {
     match verdict {
         VerdictKind::Yes => {
-            page.detail(&format!("{} ({reason})", phrases::verdict(verdict, claim(view))));
+            let verdict = phrases::verdict(verdict, claim(view), view.second_opinion());
+            page.detail(&format!("{verdict} ({reason})"));
         }
         // Shown with the result of the gate.
         VerdictKind::No | VerdictKind::Inconclusive => {}

@@ -452,7 +452,7 @@ fn call(number: u32, purpose: CallPurpose, cents: u64, said: &str) -> [Event; 2]
     let (cost, figure) = (Usd::from_cents(cents), CostSource::Reported);
     let (duration, report) = (Duration::from_secs(9), Box::new(report));
     [
-        Event::Call(CallEvent::Started { call, purpose, cap: None }),
+        Event::Call(CallEvent::Started { call, purpose, cap: None, second_opinion: None }),
         Event::Call(CallEvent::Finished { call, purpose, cost, figure, duration, report }),
     ]
 }

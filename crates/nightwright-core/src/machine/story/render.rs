@@ -94,8 +94,9 @@ fn attempt_words(event: &AttemptEvent) -> Option<String> {
 
 fn call_words(event: &CallEvent) -> String {
     match event {
-        CallEvent::Started { call, purpose, cap } => {
-            format!(" {call} {}{}", purpose.name(), capped(*cap))
+        CallEvent::Started { call, purpose, cap, second_opinion } => {
+            let source = second_opinion.map(|source| format!(" {source:?}")).unwrap_or_default();
+            format!(" {call} {}{}{source}", purpose.name(), capped(*cap))
         }
         CallEvent::Finished { call, purpose, cost, figure, report, .. } => {
             let (purpose, outcome) = (purpose.name(), report.outcome.name());
