@@ -21,6 +21,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::event::{
     AgentFacts, AgentKind, CallPurpose, GateResult, IterationFinished, IterationKind, Record,
@@ -152,41 +153,49 @@ pub struct RunFacts {
 }
 
 /// The current iteration, or the last one if none is running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CurrentIteration {
     pub number: Iteration,
+    #[serde(skip)]
     pub kind: IterationKind,
     pub attempts: u32,
     pub started_at: Timestamp,
 }
 
-/// The current activity of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The current activity of a run. It serializes as its name, in the field `what`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
 pub enum Activity {
     /// nightwright prepares the next attempt.
     #[default]
     Starting,
     /// The agent works on the task.
     Working {
+        #[serde(skip)]
         attempt: AttemptId,
     },
     /// The run waits for a limit to reset.
     Waiting {
+        #[serde(skip)]
         limit: WaitKind,
         /// The time at which the wait ends.
+        #[serde(skip)]
         retry_at: Timestamp,
     },
     /// The run waits before the next attempt.
     Retrying {
         /// The time of the next attempt.
+        #[serde(skip)]
         at: Timestamp,
         /// Why the previous attempt failed.
+        #[serde(skip)]
         why: String,
     },
     /// nightwright evaluates the work: the project, the checks, the changes.
     Checking,
     /// A model call is running.
     Asking {
+        #[serde(skip)]
         purpose: CallPurpose,
     },
     /// The operator paused the run, and nothing is running.
