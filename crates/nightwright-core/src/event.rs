@@ -100,7 +100,14 @@ impl Event {
             Self::Call(CallEvent::Finished { purpose, cost, figure, duration, report, .. }) => {
                 (purpose.name(), cost, figure, duration, report)
             }
-            _ => return None,
+            Self::Run(_)
+            | Self::Iteration(_)
+            | Self::Attempt(_)
+            | Self::Call(_)
+            | Self::Wait(_)
+            | Self::Gate(_)
+            | Self::Operator(_)
+            | Self::Note(_) => return None,
         };
         let (cost, figure, duration) = (*cost, *figure, *duration);
         Some(Charge { purpose, cost, figure, duration, report })

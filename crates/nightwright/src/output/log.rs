@@ -352,7 +352,14 @@ impl Reporter for LogReporter {
                 self.own(line)
             }
             Event::Run(RunEvent::Finished { .. }) => self.run_finished(line),
-            _ => self.own(line),
+            Event::Run(_)
+            | Event::Iteration(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Gate(_)
+            | Event::Operator(_)
+            | Event::Note(_) => self.own(line),
         }?;
         if waits(&line.record.event) { self.write_out(at) } else { Ok(()) }
     }

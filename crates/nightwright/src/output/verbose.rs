@@ -110,6 +110,13 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
         {
             page.aside(&format!("for the next iteration: {text}"));
         }
-        _ => {}
+        Event::Run(_)
+        | Event::Iteration(_)
+        | Event::Attempt(_)
+        | Event::Call(_)
+        | Event::Wait(_)
+        | Event::Gate(_)
+        | Event::Operator(_)
+        | Event::Note(_) => {}
     }
 }

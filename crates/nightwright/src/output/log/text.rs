@@ -215,7 +215,14 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
             page.line("for the next iteration:");
             page.verbatim(LineStart { indent: 4, sign: "" }, None, text.trim_end());
         }
-        _ => {}
+        Event::Run(_)
+        | Event::Iteration(_)
+        | Event::Attempt(_)
+        | Event::Call(_)
+        | Event::Wait(_)
+        | Event::Gate(_)
+        | Event::Operator(_)
+        | Event::Note(_) => {}
     }
 }
 
