@@ -26,11 +26,10 @@ pub use self::iteration::{
 };
 pub use self::outcome::{headline, reached_limit, report_status};
 pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, REHEARSAL_ENDED, rehearsed_cost};
-use crate::event::{CallPurpose, CostSource, SecondOpinion, WaitEnd, WaitKind};
+use crate::event::{CallPurpose, Charge, CostSource, SecondOpinion, WaitEnd, WaitKind};
 use crate::outcome::count;
 use crate::permissions::denial::{self, DeniedCommand};
 use crate::settings::Limits;
-use crate::stream::news::AttemptReport;
 use crate::stream::news::WatchdogSignal;
 use crate::stream::outcome::{CancelReason, Deadline};
 use crate::units::{Usd, human};
@@ -79,9 +78,21 @@ pub fn attempt(number: u32) -> String {
 }
 
 /// The end of an attempt: `attempt 2: finished, 7 turns, $0.42, 6m 12s`.
-pub fn attempt_finished(number: u32, report: &AttemptReport, cost: &str, took: Duration) -> String {
-    let (name, outcome) = (attempt(number), report.outcome.sentence());
-    format!("{name}: {outcome}, {}, {cost}, {}", count(report.turns, "turn"), human(took))
+/// `rehearsed` is the suffix of amounts in a rehearsal.
+pub fn attempt_finished(number: u32, charge: Charge<'_>, rehearsed: &str) -> String {
+    let Charge { cost, figure, report, duration, .. } = charge;
+    let (name, outcome, cost) =
+        (attempt(number), report.outcome.sentence(), self::cost(cost, figure));
+    let (turns, took) = (count(report.turns, "turn"), human(duration));
+    format!("{name}: {outcome}, {turns}, {cost}{rehearsed}, {took}")
+}
+
+/// The end of a call: `verify: finished, $0.02, 9s`. `rehearsed` is the suffix of amounts in a
+/// rehearsal.
+pub fn call_finished(charge: Charge<'_>, rehearsed: &str) -> String {
+    let Charge { purpose, cost, figure, report, duration } = charge;
+    let (outcome, cost) = (report.outcome.sentence(), self::cost(cost, figure));
+    format!("{purpose}: {outcome}, {cost}{rehearsed}, {}", human(duration))
 }
 
 /// A cost, marked if it is an estimate: `about $0.42`.

@@ -68,31 +68,24 @@ impl Reruns {
             let last = history.last.iter().flat_map(|last| &last.results);
             last.clone().any(|result| result.command == **command && result.verdict.is_pass())
         };
+        let all = verify.commands.iter();
         match (verify.rerun, purpose) {
             (Rerun::Never, _) => Self::default(),
             (Rerun::Once, CheckPurpose::Baseline) => {
-                Self { commands: verify.commands.clone(), longest: Some(QUICK) }
+                Self { commands: all.cloned().collect(), longest: Some(QUICK) }
             }
             (Rerun::Once, CheckPurpose::Gate) => {
-                Self { commands: verify.commands.clone(), longest: None }
+                Self { commands: all.cloned().collect(), longest: None }
             }
             (Rerun::Once, CheckPurpose::Progress) => {
-                let commands = verify.commands.iter().filter(passed_before).cloned().collect();
-                Self { commands, longest: None }
+                Self { commands: all.filter(passed_before).cloned().collect(), longest: None }
             }
         }
     }
 
     /// Whether the check with this result runs once more.
     pub fn include(&self, result: &CheckResult) -> bool {
-        let has_failed = match result.verdict {
-            CheckVerdict::Failed { .. } => true,
-            CheckVerdict::Passed
-            | CheckVerdict::Flaky
-            | CheckVerdict::TimedOut
-            | CheckVerdict::NotStarted { .. }
-            | CheckVerdict::Interrupted => false,
-        };
+        let has_failed = matches!(result.verdict, CheckVerdict::Failed { .. });
         let is_quick = self.longest.is_none_or(|longest| result.duration <= longest);
         has_failed && is_quick && self.commands.contains(&result.command)
     }
