@@ -1,5 +1,5 @@
-//! The words for events. Screens, log and report take them from here, except for the events that
-//! have a layout of their own on a screen.
+//! The words for events. Screens, log and report take them from here, except for the events that a
+//! screen shows with a separate layout.
 
 use super::{denied_as, limit, wait_ended};
 use crate::event::{

@@ -1,4 +1,4 @@
-//! What the checks show, and whether that is better than before.
+//! The results of the checks for the next prompt, compared with those before.
 
 use crate::display::display_safe;
 use crate::event::FeedbackSource;

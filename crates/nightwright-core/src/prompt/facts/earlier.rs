@@ -1,4 +1,4 @@
-//! What the last iterations did, so that the next one does not repeat what failed.
+//! The last iterations, described for the next one so that it does not repeat what failed.
 
 use crate::event::{GateResult, IterationFinished, IterationResult};
 use crate::failing::Failing;

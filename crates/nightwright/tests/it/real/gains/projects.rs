@@ -1,4 +1,4 @@
-//! The same agents in projects with a test runner of their own: Rust, npm and Python.
+//! The same agents in projects with the test runners of Rust, npm and Python.
 
 use std::fs;
 
