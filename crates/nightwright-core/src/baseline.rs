@@ -132,14 +132,8 @@ pub fn is_kept(
 /// Whether the check failed, possibly because it lacks a variable. Tests that fail before the first
 /// iteration are the ordinary case.
 pub fn may_lack_a_variable(result: &CheckResult, purpose: CheckPurpose) -> bool {
-    match result.verdict {
-        CheckVerdict::Failed { .. } => purpose != CheckPurpose::Baseline || result.tests.is_none(),
-        CheckVerdict::Passed
-        | CheckVerdict::Flaky
-        | CheckVerdict::TimedOut
-        | CheckVerdict::NotStarted { .. }
-        | CheckVerdict::Interrupted => false,
-    }
+    matches!(result.verdict, CheckVerdict::Failed { .. })
+        && (purpose != CheckPurpose::Baseline || result.tests.is_none())
 }
 
 /// How long the check may take, given how long it took before the first iteration.
@@ -164,14 +158,7 @@ pub fn warning(result: &CheckResult) -> Option<String> {
             }
         });
     }
-    let ProcessExit::Code(code) = (match &result.verdict {
-        CheckVerdict::Failed { how } => how,
-        CheckVerdict::Passed
-        | CheckVerdict::Flaky
-        | CheckVerdict::TimedOut
-        | CheckVerdict::NotStarted { .. }
-        | CheckVerdict::Interrupted => return None,
-    }) else {
+    let CheckVerdict::Failed { how: ProcessExit::Code(code) } = &result.verdict else {
         return None;
     };
     let install = installer(command);
@@ -222,19 +209,13 @@ static MISSING: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The program that a shell, `env` or `make` did not find, or could not execute.
 pub(crate) fn missing_program(result: &CheckResult) -> Option<String> {
-    let code = match &result.verdict {
-        CheckVerdict::Failed { how: ProcessExit::Code(code) } => *code,
-        CheckVerdict::Failed { how: ProcessExit::Signal(_) }
-        | CheckVerdict::Passed
-        | CheckVerdict::Flaky
-        | CheckVerdict::TimedOut
-        | CheckVerdict::NotStarted { .. }
-        | CheckVerdict::Interrupted => return None,
+    let CheckVerdict::Failed { how: ProcessExit::Code(code) } = &result.verdict else {
+        return None;
     };
     let lines: Vec<_> = result.output.trim_end().lines().rev().take(LINES_SEARCHED).collect();
     lines.into_iter().find_map(|line| {
         let found = MISSING.captures(line.trim_end())?;
-        let denied = found.name("denied").filter(|_| code == NO_PROGRAM[0]);
+        let denied = found.name("denied").filter(|_| *code == NO_PROGRAM[0]);
         let named = ["program", "started", "module"].into_iter().find_map(|name| found.name(name));
         let program = named.or(denied)?;
         Some(program.as_str().to_owned())

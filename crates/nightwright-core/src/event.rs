@@ -27,7 +27,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::attempt::{AttemptEvent, CostSource};
-pub use self::call::{CallEvent, CallPurpose};
+pub use self::call::{CallEvent, CallPurpose, SecondOpinion};
 pub use self::gate::{GateEvent, GateResult, VerdictKind};
 pub use self::iteration::{
     ChecksAfterIteration, IterationEvent, IterationFinished, IterationKind, IterationResult,
@@ -93,15 +93,25 @@ pub struct Charge<'a> {
 impl Event {
     /// Returns the charge if this event ends an attempt or a call.
     pub fn charge(&self) -> Option<Charge<'_>> {
-        let (purpose, cost, figure, duration, report) = match self {
-            Self::Attempt(AttemptEvent::Finished { cost, figure, duration, report, .. }) => {
+        let (purpose, cost, figure, duration, report) =
+            if let Self::Attempt(AttemptEvent::Finished {
+                cost, figure, duration, report, ..
+            }) = self
+            {
                 (Totals::WORK, cost, figure, duration, report)
-            }
-            Self::Call(CallEvent::Finished { purpose, cost, figure, duration, report, .. }) => {
+            } else if let Self::Call(CallEvent::Finished {
+                purpose,
+                cost,
+                figure,
+                duration,
+                report,
+                ..
+            }) = self
+            {
                 (purpose.name(), cost, figure, duration, report)
-            }
-            _ => return None,
-        };
+            } else {
+                return None;
+            };
         let (cost, figure, duration) = (*cost, *figure, *duration);
         Some(Charge { purpose, cost, figure, duration, report })
     }

@@ -20,17 +20,16 @@ pub use self::check::{
 pub use self::claim::{
     NO_BUDGET_FOR_VERDICT, accepted, claim_outcome, claimed_by, gate_result, verdict,
 };
-pub use self::event::{event, retry_refused, stop_requested};
+pub use self::event::{EventPhrase, event, retry_refused, stop_requested};
 pub use self::iteration::{
     changes, figures, iteration, iteration_of_kind, iteration_status, remaining,
 };
 pub use self::outcome::{headline, reached_limit, report_status};
 pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, REHEARSAL_ENDED, rehearsed_cost};
-use crate::event::{CallPurpose, CostSource, WaitEnd, WaitKind};
+use crate::event::{CallPurpose, Charge, CostSource, SecondOpinion, WaitEnd, WaitKind};
 use crate::outcome::count;
 use crate::permissions::denial::{self, DeniedCommand};
 use crate::settings::Limits;
-use crate::stream::news::AttemptReport;
 use crate::stream::news::WatchdogSignal;
 use crate::stream::outcome::{CancelReason, Deadline};
 use crate::units::{Usd, human};
@@ -79,9 +78,21 @@ pub fn attempt(number: u32) -> String {
 }
 
 /// The end of an attempt: `attempt 2: finished, 7 turns, $0.42, 6m 12s`.
-pub fn attempt_finished(number: u32, report: &AttemptReport, cost: &str, took: Duration) -> String {
-    let (name, outcome) = (attempt(number), report.outcome.sentence());
-    format!("{name}: {outcome}, {}, {cost}, {}", count(report.turns, "turn"), human(took))
+/// `rehearsed` is the suffix of amounts in a rehearsal.
+pub fn attempt_finished(number: u32, charge: Charge<'_>, rehearsed: &str) -> String {
+    let Charge { cost, figure, report, duration, .. } = charge;
+    let (name, outcome, cost) =
+        (attempt(number), report.outcome.sentence(), self::cost(cost, figure));
+    let (turns, took) = (count(report.turns, "turn"), human(duration));
+    format!("{name}: {outcome}, {turns}, {cost}{rehearsed}, {took}")
+}
+
+/// The end of a call: `verify: finished, $0.02, 9s`. `rehearsed` is the suffix of amounts in a
+/// rehearsal.
+pub fn call_finished(charge: Charge<'_>, rehearsed: &str) -> String {
+    let Charge { purpose, cost, figure, report, duration } = charge;
+    let (outcome, cost) = (report.outcome.sentence(), self::cost(cost, figure));
+    format!("{purpose}: {outcome}, {cost}{rehearsed}, {}", human(duration))
 }
 
 /// A cost, marked if it is an estimate: `about $0.42`.
@@ -119,10 +130,16 @@ pub fn commands(commands: &[String]) -> String {
     commands.join(", ")
 }
 
-/// A call in progress, by its purpose.
-pub fn call(purpose: CallPurpose) -> &'static str {
+/// A call in progress, by its purpose. `second` is the source of a second opinion.
+pub fn call(purpose: CallPurpose, second: Option<SecondOpinion>) -> &'static str {
     match purpose {
-        CallPurpose::Verify => "asking a model whether the work is complete",
+        CallPurpose::Verify => match second {
+            None => "asking a model whether the work is complete",
+            Some(SecondOpinion::OtherModel) => "asking another model for a second opinion",
+            Some(SecondOpinion::SameModel) => {
+                "asking the same model for a second opinion, because no other one is configured"
+            }
+        },
         CallPurpose::Review => "asking a model to review the work",
         CallPurpose::Advise => "asking a model for advice",
         CallPurpose::Council => "asking a model to decide between principles",
@@ -187,6 +204,7 @@ pub fn thousands(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::VerdictKind;
 
     #[test]
     fn digits_are_grouped_by_three() {
@@ -208,6 +226,17 @@ mod tests {
         assert_eq!(limits(&none), "no limits");
         let some = Limits { max_iterations: Some(1), max_tokens: Some(2_000_000), ..none };
         assert_eq!(limits(&some), "at most 1 iteration, 2,000,000 tokens");
+    }
+
+    #[test]
+    fn a_second_opinion_is_called_one_and_names_its_source() {
+        let asks = |second| call(CallPurpose::Verify, second);
+        let gives = |second| verdict(VerdictKind::Yes, &[], second);
+        let (other, same) = (Some(SecondOpinion::OtherModel), Some(SecondOpinion::SameModel));
+        assert_eq!(asks(other), "asking another model for a second opinion");
+        assert!(asks(same).contains("the same model") && !asks(same).contains("another model"));
+        assert_eq!(gives(None), "a model's verdict: complete");
+        assert_eq!(gives(same), "a second opinion: complete");
     }
 
     #[test]

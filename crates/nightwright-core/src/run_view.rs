@@ -21,10 +21,11 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::event::{
     AgentFacts, AgentKind, CallPurpose, GateResult, IterationFinished, IterationKind, Record,
-    StopWhen, Totals, VerdictKind, WaitKind,
+    SecondOpinion, StopWhen, Totals, VerdictKind, WaitKind,
 };
 use crate::failing::FailingCurve;
 use crate::input::{Changes, CheckResult, TamperFinding, TaskProgress};
@@ -152,41 +153,49 @@ pub struct RunFacts {
 }
 
 /// The current iteration, or the last one if none is running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CurrentIteration {
     pub number: Iteration,
+    #[serde(skip)]
     pub kind: IterationKind,
     pub attempts: u32,
     pub started_at: Timestamp,
 }
 
-/// The current activity of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The current activity of a run. It serializes as its name, in the field `what`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
 pub enum Activity {
     /// nightwright prepares the next attempt.
     #[default]
     Starting,
     /// The agent works on the task.
     Working {
+        #[serde(skip)]
         attempt: AttemptId,
     },
     /// The run waits for a limit to reset.
     Waiting {
+        #[serde(skip)]
         limit: WaitKind,
         /// The time at which the wait ends.
+        #[serde(skip)]
         retry_at: Timestamp,
     },
     /// The run waits before the next attempt.
     Retrying {
         /// The time of the next attempt.
+        #[serde(skip)]
         at: Timestamp,
         /// Why the previous attempt failed.
+        #[serde(skip)]
         why: String,
     },
     /// nightwright evaluates the work: the project, the checks, the changes.
     Checking,
     /// A model call is running.
     Asking {
+        #[serde(skip)]
         purpose: CallPurpose,
     },
     /// The operator paused the run, and nothing is running.
@@ -214,6 +223,8 @@ pub struct GateView {
     pub findings: Vec<TamperFinding>,
     /// The changes since the start of the run.
     pub changes: Changes,
+    /// The source of the last verdict, if it is a second opinion.
+    pub second_opinion: Option<SecondOpinion>,
     /// The verdict of a model, if one was called.
     pub verdict: Option<VerdictKind>,
     /// The model's reason for its verdict.
@@ -269,6 +280,11 @@ impl RunView {
     pub fn claim_of(&self, finished: &IterationFinished) -> Option<&GateResult> {
         let gate = self.gate.as_ref().filter(|gate| gate.iteration == finished.iteration)?;
         gate.result.as_ref()
+    }
+
+    /// The source of the last verdict, if it is a second opinion.
+    pub fn second_opinion(&self) -> Option<SecondOpinion> {
+        self.gate.as_ref().and_then(|gate| gate.second_opinion)
     }
 
     /// Whether this is a rehearsal, so that nothing real is done or spent.

@@ -22,6 +22,9 @@ event_group! {
             purpose: CallPurpose,
             /// The most the call may cost, in US dollars; `null` if unlimited.
             cap: Option<Usd>,
+            /// The source of this verdict, if a model has already accepted the claim.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            second_opinion: Option<SecondOpinion>,
         },
         /// nightwright cancelled a call.
         "call_cancelled" => Cancelled {
@@ -49,6 +52,16 @@ event_group! {
             report: Box<AttemptReport>,
         },
     }
+}
+
+/// The source of a second opinion on a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecondOpinion {
+    /// A model other than the one that accepted the claim.
+    OtherModel,
+    /// The same model in a fresh context, because no other one is configured.
+    SameModel,
 }
 
 /// The purpose of a call.

@@ -205,6 +205,7 @@ fn verdict() -> Vec<Event> {
             call: CallId(2),
             purpose: CallPurpose::Verify,
             cap: Some(Usd::from_cents(25)),
+            second_opinion: None,
         }),
         Event::Call(CallEvent::Cancelled {
             call: CallId(2),

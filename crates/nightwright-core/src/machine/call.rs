@@ -6,7 +6,7 @@ use super::Machine;
 use super::ledger::is_own_limit;
 use super::live_process::{KILL_TIMEOUT, LiveProcess};
 use crate::effect::{AnswerFormat, CallRequest, Effect, Grace};
-use crate::event::{CallEvent, CallPurpose, StopWhen, Totals};
+use crate::event::{CallEvent, CallPurpose, SecondOpinion, StopWhen, Totals};
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Allowance};
@@ -65,7 +65,11 @@ impl Machine {
         }
         let call = self.ledger.last_call.next();
         let cap = share.cost;
-        self.record(CallEvent::Started { call, purpose, cap });
+        let second_opinion = match purpose {
+            CallPurpose::Verify => self.source_of_second_opinion(),
+            CallPurpose::Review | CallPurpose::Advise | CallPurpose::Council => None,
+        };
+        self.record(CallEvent::Started { call, purpose, cap, second_opinion });
         let attempt = Some(self.call_time(purpose));
         let deadlines = Deadlines { attempt, ..self.ledger.settings.deadlines.clone() };
         let cost = match purpose {
@@ -104,7 +108,9 @@ impl Machine {
     fn call_model(&self, purpose: CallPurpose) -> Option<String> {
         let settings = &self.ledger.settings;
         match purpose {
-            CallPurpose::Verify if self.is_second_opinion() => self.second_opinion(),
+            CallPurpose::Verify if self.source_of_second_opinion().is_some() => {
+                self.second_opinion()
+            }
             CallPurpose::Verify => self.first_opinion(),
             CallPurpose::Advise | CallPurpose::Council => None,
             CallPurpose::Review => settings.model.name.clone(),
@@ -112,20 +118,23 @@ impl Machine {
     }
 
     /// Returns the model that judges first; `None` for the agent's default.
-    pub(super) fn first_opinion(&self) -> Option<String> {
+    fn first_opinion(&self) -> Option<String> {
         let is_missing = self.ledger.missing_verifiers > 0;
         self.ledger.settings.verify.model_name.clone().filter(|_| !is_missing)
     }
 
     /// Returns the model whose verdict is needed as well: the stronger one, or the one that works.
-    pub(super) fn second_opinion(&self) -> Option<String> {
+    fn second_opinion(&self) -> Option<String> {
         let model = &self.ledger.settings.model;
         model.escalate.clone().or_else(|| model.name.clone())
     }
 
-    /// Whether another model has already said yes.
-    fn is_second_opinion(&self) -> bool {
-        self.current().gate.as_ref().is_some_and(|gate| gate.agreed > 0)
+    /// Returns where the next verdict comes from, if a model has already accepted the claim.
+    fn source_of_second_opinion(&self) -> Option<SecondOpinion> {
+        let is_accepted = self.current().gate.as_ref().is_some_and(|gate| gate.agreed > 0);
+        let is_same = self.first_opinion() == self.second_opinion();
+        let source = if is_same { SecondOpinion::SameModel } else { SecondOpinion::OtherModel };
+        is_accepted.then_some(source)
     }
 
     fn call_time(&self, purpose: CallPurpose) -> Duration {

@@ -67,7 +67,9 @@ impl Machine {
             return self.decide(GateResult::Passed { proof: self.proof(Proof::None) });
         }
         match gate.verdict {
-            Some(VerdictKind::Yes) if gate.agreed < self.required_verdicts() => {
+            Some(VerdictKind::Yes)
+                if gate.agreed < gains::required_verdicts(self.ledger.rejected_claims) =>
+            {
                 self.ask_for_verdict(&gate);
             }
             Some(VerdictKind::Yes) => self.confirm(survey),
@@ -111,12 +113,6 @@ impl Machine {
                 self.ledger.unchecked().is_some() || only_words || found || refuted
             }
         }
-    }
-
-    /// The number of models that have to agree. The same model would only repeat its opinion.
-    fn required_verdicts(&self) -> u32 {
-        let has_another = self.first_opinion() != self.second_opinion();
-        if has_another { gains::required_verdicts(self.ledger.rejected_claims) } else { 1 }
     }
 
     /// How closely a model inspects the work that the gate judges.

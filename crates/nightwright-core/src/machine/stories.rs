@@ -26,6 +26,7 @@ mod recovery;
 mod resume;
 mod review;
 mod session;
+mod slow_checks;
 mod status;
 mod steering;
 mod unclaimed;

@@ -1,6 +1,6 @@
 //! Phrases for claims: their evidence, the verdict of a model, and the result of the gate.
 
-use crate::event::{GateResult, VerdictKind};
+use crate::event::{GateResult, SecondOpinion, VerdictKind};
 use crate::outcome::Proof;
 use crate::results::{ClaimOutcome, Verification};
 use crate::settings::EvidenceKind;
@@ -38,15 +38,22 @@ pub fn claimed_by(kinds: &[EvidenceKind]) -> String {
     }
 }
 
-/// The verdict of a model on this claim.
-pub fn verdict(verdict: VerdictKind, claim: &[EvidenceKind]) -> &'static str {
-    match verdict {
-        VerdictKind::Yes if claim == [EvidenceKind::Impossible] => "a model's verdict: impossible",
-        VerdictKind::No if claim == [EvidenceKind::Impossible] => "a model's verdict: possible",
-        VerdictKind::Yes => "a model's verdict: complete",
-        VerdictKind::No => "a model's verdict: not complete",
-        VerdictKind::Inconclusive => "a model gave an unreadable verdict",
-    }
+/// The verdict of a model on this claim. `second` is the source of a second opinion.
+pub fn verdict(
+    verdict: VerdictKind,
+    claim: &[EvidenceKind],
+    second: Option<SecondOpinion>,
+) -> String {
+    let is_about_impossibility = claim == [EvidenceKind::Impossible];
+    let answer = match (verdict, is_about_impossibility) {
+        (VerdictKind::Yes, true) => "impossible",
+        (VerdictKind::No, true) => "possible",
+        (VerdictKind::Yes, false) => "complete",
+        (VerdictKind::No, false) => "not complete",
+        (VerdictKind::Inconclusive, _) => "unreadable",
+    };
+    let source = if second.is_some() { "a second opinion" } else { "a model's verdict" };
+    format!("{source}: {answer}")
 }
 
 /// The name of a completion, by its proof. Only checks verify it.

@@ -1,35 +1,98 @@
-//! Phrases for events that read the same wherever they are shown.
+//! The words for events. Screens, log and report take them from here, except for the events that a
+//! screen shows with a separate layout.
 
-use super::wait_ended;
+use super::{denied_as, limit, wait_ended};
 use crate::event::{
-    Continuation, Event, IterationEvent, NoteEvent, OperatorEvent, RunEvent, StopSource, StopWhen,
-    WaitEvent,
+    AttemptEvent, Continuation, Event, FeedbackSource, IterationEvent, NoteEvent, OperatorEvent,
+    RunEvent, StatusText, StopSource, StopWhen, WaitEvent,
 };
+use crate::permissions::denial;
+use crate::run_view::history::NoteKind;
 
-/// Returns a short phrase for an event. Returns `None` if the event needs a longer text or is not
-/// shown. `in_iteration` says whether an iteration is running.
-pub fn event(event: &Event, in_iteration: bool) -> Option<String> {
-    match event {
-        Event::Run(RunEvent::Continued { why }) => Some(continued(*why).to_owned()),
+/// An event in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventPhrase {
+    pub kind: NoteKind,
+    pub text: String,
+}
+
+/// Returns the words for an event. Returns `None` if the event needs a longer text or is not shown.
+/// `in_iteration` says whether an iteration is running.
+pub fn event(event: &Event, in_iteration: bool) -> Option<EventPhrase> {
+    let (kind, text) = match event {
+        Event::Run(RunEvent::Continued { why }) => (NoteKind::Control, continued(*why).to_owned()),
         Event::Iteration(IterationEvent::Skipped { iteration }) => {
-            Some(format!("iteration {iteration}: skipped by a hook"))
+            (NoteKind::Control, format!("iteration {iteration}: skipped by a hook"))
         }
-        Event::Wait(WaitEvent::Ended { why, waited }) => Some(wait_ended(*why, *waited)),
-        Event::Operator(event) => Some(requested(event, in_iteration)),
-        Event::Note(NoteEvent::PrinciplesAdopted { .. }) => {
-            Some("the agent wrote the principles; they now apply".to_owned())
+        Event::Attempt(event) => attempt(event)?,
+        Event::Wait(event) => (NoteKind::Wait, wait(event)?),
+        Event::Operator(event) => (NoteKind::Control, requested(event, in_iteration)),
+        Event::Note(note) => noted(event, note)?,
+        Event::Run(_) | Event::Iteration(_) | Event::Call(_) | Event::Gate(_) => return None,
+    };
+    Some(EventPhrase { kind, text })
+}
+
+fn attempt(event: &AttemptEvent) -> Option<(NoteKind, String)> {
+    match event {
+        AttemptEvent::MessageSent { text, .. } => {
+            Some((NoteKind::Feedback, format!("during the attempt: {text}")))
         }
-        Event::Note(NoteEvent::HookFailed { hook, why }) => {
-            Some(format!("the hook `{hook}` failed: {why}"))
+        AttemptEvent::WatchdogNoticed { finding, .. } => {
+            Some((NoteKind::Watchdog, finding.text.clone()))
         }
-        Event::Note(NoteEvent::Warning { text }) => Some(text.clone()),
-        Event::Run(_)
-        | Event::Iteration(_)
-        | Event::Attempt(_)
-        | Event::Call(_)
-        | Event::Wait(_)
-        | Event::Gate(_)
-        | Event::Note(_) => None,
+        AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
+            let what = denial::what(tool, command);
+            Some((NoteKind::Denied, denied_as(&what, rule.as_deref())))
+        }
+        // The attempts of an iteration have their own place in the report.
+        AttemptEvent::Started { .. }
+        | AttemptEvent::AgentReady { .. }
+        | AttemptEvent::Cancelled { .. }
+        | AttemptEvent::Finished { .. } => None,
+    }
+}
+
+fn wait(event: &WaitEvent) -> Option<String> {
+    match event {
+        WaitEvent::RetryScheduled { why, .. } => Some(format!("before another attempt: {why}")),
+        WaitEvent::Started { limit: kind, .. } => Some(format!("for the {}", limit(*kind))),
+        WaitEvent::Ended { why, waited } => Some(wait_ended(*why, *waited)),
+        WaitEvent::QuotaReported { .. } => None,
+    }
+}
+
+fn noted(event: &Event, note: &NoteEvent) -> Option<(NoteKind, String)> {
+    match note {
+        NoteEvent::StatusChanged { .. } => Some((NoteKind::Status, StatusText::of(event)?.line())),
+        NoteEvent::CouncilDecided { conflict, decision, .. } => {
+            Some((NoteKind::Council, format!("{conflict}: {decision}")))
+        }
+        NoteEvent::PrinciplesAdopted { .. } => {
+            let text = "the agent wrote the principles; they now apply";
+            Some((NoteKind::Council, text.to_owned()))
+        }
+        NoteEvent::FeedbackAdded { source, text } => {
+            Some((NoteKind::Feedback, format!("{}: {text}", source_name(*source))))
+        }
+        NoteEvent::HookFailed { hook, why } => {
+            Some((NoteKind::Warning, format!("the hook `{hook}` failed: {why}")))
+        }
+        NoteEvent::Warning { text } => Some((NoteKind::Warning, text.clone())),
+        // Blockers have their own place in the report.
+        NoteEvent::BlockerReported { .. } => None,
+    }
+}
+
+fn source_name(source: FeedbackSource) -> &'static str {
+    match source {
+        FeedbackSource::Checks => "from the checks",
+        FeedbackSource::Verifier => "from the verifier",
+        FeedbackSource::Watchdog => "from the watchdog",
+        FeedbackSource::Council => "from the council",
+        FeedbackSource::Idle => "about lack of progress",
+        FeedbackSource::Marker => "about a completion marker that did not count",
+        FeedbackSource::Human => "from you",
     }
 }
 

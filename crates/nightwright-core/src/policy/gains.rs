@@ -6,13 +6,16 @@
 
 use std::time::Duration;
 
-use crate::input::CheckPurpose;
+use crate::input::{CheckPurpose, CheckResult, CheckVerdict};
 use crate::policy::check_history::CheckHistory;
 use crate::settings::{Depth, Every, Rerun, Verify};
 use crate::units::Iteration;
 
 /// Checks that take no longer than this run after every iteration.
 const CHEAP: Duration = Duration::from_mins(2);
+
+/// Checks that fail within this time before the first iteration run once more.
+const QUICK: Duration = Duration::from_secs(10);
 
 /// Slower checks may take at most one fifth (1/SHARE) of the active time.
 const SHARE: u32 = 5;
@@ -48,19 +51,43 @@ pub fn are_due(every: Every, time: CheckTime, is_last: bool) -> bool {
     }
 }
 
-/// The checks that run once more if they fail. After an iteration, only those that passed before:
-/// the others are known to fail.
-pub fn reruns(purpose: CheckPurpose, verify: &Verify, history: &CheckHistory) -> Vec<String> {
-    let passed_before = |command: &&String| {
-        let last = history.last.iter().flat_map(|last| &last.results);
-        last.clone().any(|result| result.command == **command && result.verdict.is_pass())
-    };
-    match (verify.rerun, purpose) {
-        (Rerun::Never, _) | (_, CheckPurpose::Baseline) => Vec::new(),
-        (Rerun::Once, CheckPurpose::Gate) => verify.commands.clone(),
-        (Rerun::Once, CheckPurpose::Progress) => {
-            verify.commands.iter().filter(passed_before).cloned().collect()
+/// The checks that run once more if they fail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reruns {
+    commands: Vec<String>,
+    /// A check that took longer does not run again.
+    longest: Option<Duration>,
+}
+
+impl Reruns {
+    /// Before the first iteration, only checks that fail quickly run again: otherwise a flaky check
+    /// that passes later would look like proof of work. After an iteration, only those that passed
+    /// before run again: the others are known to fail.
+    pub fn of(purpose: CheckPurpose, verify: &Verify, history: &CheckHistory) -> Self {
+        let passed_before = |command: &&String| {
+            let last = history.last.iter().flat_map(|last| &last.results);
+            last.clone().any(|result| result.command == **command && result.verdict.is_pass())
+        };
+        let all = verify.commands.iter();
+        match (verify.rerun, purpose) {
+            (Rerun::Never, _) => Self::default(),
+            (Rerun::Once, CheckPurpose::Baseline) => {
+                Self { commands: all.cloned().collect(), longest: Some(QUICK) }
+            }
+            (Rerun::Once, CheckPurpose::Gate) => {
+                Self { commands: all.cloned().collect(), longest: None }
+            }
+            (Rerun::Once, CheckPurpose::Progress) => {
+                Self { commands: all.filter(passed_before).cloned().collect(), longest: None }
+            }
         }
+    }
+
+    /// Whether the check with this result runs once more.
+    pub fn include(&self, result: &CheckResult) -> bool {
+        let has_failed = matches!(result.verdict, CheckVerdict::Failed { .. });
+        let is_quick = self.longest.is_none_or(|longest| result.duration <= longest);
+        has_failed && is_quick && self.commands.contains(&result.command)
     }
 }
 
@@ -105,7 +132,7 @@ pub fn verdict_depth(configured: Depth, rejected_claims: u32) -> Depth {
     }
 }
 
-/// The number of models that have to agree: two after four rejected claims.
+/// The number of verdicts that have to accept the claim: two after four rejected claims.
 pub fn required_verdicts(rejected_claims: u32) -> u32 {
     if rejected_claims >= 4 { 2 } else { 1 }
 }
@@ -141,8 +168,30 @@ pub fn feedback(without_gain: u32, most: u32, standing: &str, advice: Option<&st
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::outcome::ProcessExit;
 
     const MINUTE: Duration = Duration::from_mins(1);
+
+    #[test]
+    fn before_the_first_iteration_only_checks_that_fail_quickly_run_again() {
+        let verify = Verify { commands: vec!["make".to_owned()], ..Verify::default() };
+        let reruns = |purpose| Reruns::of(purpose, &verify, &CheckHistory::default());
+        let ended = |verdict, seconds| CheckResult {
+            duration: Duration::from_secs(seconds),
+            ..CheckResult::without_run("make", verdict)
+        };
+        let failed = || CheckVerdict::Failed { how: ProcessExit::Code(1) };
+        assert!(reruns(CheckPurpose::Baseline).include(&ended(failed(), 10)));
+        assert!(!reruns(CheckPurpose::Baseline).include(&ended(failed(), 11)));
+        assert!(reruns(CheckPurpose::Gate).include(&ended(failed(), 11)));
+        assert!(!reruns(CheckPurpose::Progress).include(&ended(failed(), 1)), "never passed");
+        for verdict in [CheckVerdict::Passed, CheckVerdict::TimedOut, CheckVerdict::Interrupted] {
+            assert!(!reruns(CheckPurpose::Baseline).include(&ended(verdict, 1)));
+        }
+        let never = Verify { rerun: Rerun::Never, ..verify.clone() };
+        let reruns = Reruns::of(CheckPurpose::Baseline, &never, &CheckHistory::default());
+        assert!(!reruns.include(&ended(failed(), 1)));
+    }
 
     #[test]
     fn the_pause_between_gates_without_a_claim_doubles_up_to_eight_iterations() {
@@ -183,23 +232,5 @@ mod tests {
         assert!(!are_due(Every::Claim, time(1, 0, 60), true));
         let unknown = CheckTime { expected: None, ..time(1, 0, 0) };
         assert!(are_due(Every::Auto, unknown, false));
-    }
-
-    #[test]
-    fn slow_checks_take_less_than_a_fifth_of_the_time_over_a_night() {
-        for minutes in [3, 10, 25, 60] {
-            let (mut spent, mut active) = (Duration::ZERO, Duration::ZERO);
-            let mut runs = 0;
-            for _ in 1..=60 {
-                active += MINUTE * minutes;
-                let expected = Some(MINUTE * 10);
-                let time = CheckTime { expected, spent, active };
-                if are_due(Every::Auto, time, false) {
-                    (spent, active, runs) = (spent + MINUTE * 10, active + MINUTE * 10, runs + 1);
-                    assert!(spent * 5 < active, "{spent:?} of {active:?}");
-                }
-            }
-            assert!(runs >= 4, "{runs} runs with iterations of {minutes} minutes");
-        }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::failing::Failing;
 use crate::principles::Preset;
 use crate::settings::EvidenceKind;
 use crate::stream::dialect::TextShape;
@@ -44,10 +45,30 @@ fn feedback(source: FeedbackSource, text: &str) -> Feedback {
 fn everything_before_the_notes_is_the_same_in_every_iteration() {
     let settings = settings();
     let first = composed(&settings, &briefing(1), None);
+    let failing = Failing { checks: 1, uncounted: 0, tests: None };
     let later = Briefing {
         feedback: vec![feedback(FeedbackSource::Human, "Mind the docs.")],
         last: true,
         cut_off: true,
+        earlier: vec![EarlierIteration {
+            iteration: Iteration(6),
+            summary: "Rewrote the parser.".to_owned(),
+            files_changed: 2,
+            commits: 1,
+            failing: Some(failing),
+            refuted: None,
+            open: None,
+        }],
+        checks: Some(CheckNews {
+            iteration: Iteration(6),
+            failing,
+            before: None,
+            best: None,
+            newly_passing: Vec::new(),
+            newly_failing: Vec::new(),
+            failed: Vec::new(),
+            flaky: Vec::new(),
+        }),
         remaining: RemainingLimits {
             cost: Some(Usd::from_cents(120)),
             ..RemainingLimits::default()
@@ -60,6 +81,8 @@ fn everything_before_the_notes_is_the_same_in_every_iteration() {
     assert_eq!(fixed(&first), fixed(&second));
     assert!(first.user.contains(heading) && first.user.find(heading) > first.user.find("Port the"));
     assert_eq!(first.system, second.system);
+    let facts = second.user.find("After iteration 6: 1 check fails.");
+    assert!(facts > second.user.find(heading), "{}", second.user);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::permissions::denial::DeniedCommand;
 use crate::phrases;
 use crate::settings::{SettingChange, Settings};
 use crate::stream::news::Blocker;
+use crate::units::AttemptId;
 
 impl RunView {
     pub(super) fn fold(&mut self, record: &Record) {
@@ -30,15 +31,29 @@ impl RunView {
         match &record.event {
             Event::Run(event) => self.fold_run(event, record.at),
             Event::Iteration(event) => self.fold_iteration(event, record.at),
-            Event::Attempt(event) => self.fold_attempt(event),
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => self.attempt_started(*attempt),
+            Event::Attempt(AttemptEvent::Finished { report, .. }) => {
+                self.doing = Activity::Checking;
+                self.last_attempt = Some(report.outcome.clone());
+            }
+            Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
+                let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
+                self.tool_denied(DeniedCommand { tool, command, rule });
+            }
             Event::Call(event) => self.fold_call(event),
             Event::Wait(event) => self.fold_wait(event),
             Event::Gate(event) => self.fold_gate(event, record.at),
             Event::Operator(event) => self.fold_operator(event),
-            Event::Note(NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. }) => {
-                self.warned(phrases::event(&record.event, false).unwrap_or_default());
+            Event::Note(NoteEvent::StatusChanged { progress, .. }) => self.progressed(*progress),
+            Event::Note(NoteEvent::BlockerReported { blocker }) => self.blocker_reported(blocker),
+            Event::Note(NoteEvent::PrinciplesAdopted { principles }) => {
+                self.principles = Some(principles.clone());
             }
-            Event::Note(event) => self.fold_note(event),
+            Event::Note(NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. }) => {
+                let phrase = phrases::event(&record.event, false);
+                self.warned(phrase.map(|phrase| phrase.text).unwrap_or_default());
+            }
+            Event::Attempt(_) | Event::Note(_) => {}
         }
     }
 
@@ -71,34 +86,25 @@ impl RunView {
         }
     }
 
-    fn fold_attempt(&mut self, event: &AttemptEvent) {
-        match event {
-            AttemptEvent::Started { attempt, .. } => {
-                self.doing = Activity::Working { attempt: *attempt };
-                self.totals.attempts = self.totals.attempts.saturating_add(1);
-                if let Some(current) = &mut self.iteration {
-                    current.attempts = current.attempts.saturating_add(1);
-                }
-            }
-            AttemptEvent::Finished { report, .. } => {
-                self.doing = Activity::Checking;
-                self.last_attempt = Some(report.outcome.clone());
-            }
-            AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
-                let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
-                let denied = DeniedCommand { tool, command, rule };
-                if !self.denied.contains(&denied) {
-                    self.denied.push(denied);
-                }
-            }
-            _ => {}
+    fn attempt_started(&mut self, attempt: AttemptId) {
+        self.doing = Activity::Working { attempt };
+        self.totals.attempts = self.totals.attempts.saturating_add(1);
+        if let Some(current) = &mut self.iteration {
+            current.attempts = current.attempts.saturating_add(1);
+        }
+    }
+
+    fn tool_denied(&mut self, denied: DeniedCommand) {
+        if !self.denied.contains(&denied) {
+            self.denied.push(denied);
         }
     }
 
     fn fold_call(&mut self, event: &CallEvent) {
         match event {
-            CallEvent::Started { purpose, .. } => {
+            CallEvent::Started { purpose, second_opinion, .. } => {
                 self.doing = Activity::Asking { purpose: *purpose };
+                self.at_gate(|gate| gate.second_opinion = *second_opinion);
             }
             CallEvent::Finished { .. } => self.doing = Activity::Checking,
             CallEvent::Cancelled { .. } => {}
@@ -184,17 +190,6 @@ impl RunView {
             OperatorEvent::Resumed => self.paused = false,
             OperatorEvent::RetryRefused => {}
             OperatorEvent::SettingsChanged { change, .. } => self.setting_changed(change),
-        }
-    }
-
-    fn fold_note(&mut self, event: &NoteEvent) {
-        match event {
-            NoteEvent::StatusChanged { progress, .. } => self.progressed(*progress),
-            NoteEvent::BlockerReported { blocker } => self.blocker_reported(blocker),
-            NoteEvent::PrinciplesAdopted { principles } => {
-                self.principles = Some(principles.clone());
-            }
-            _ => {}
         }
     }
 

@@ -21,7 +21,7 @@ use crate::event::{
     IterationFinished, IterationKind, NoteEvent, Record, RunEvent, RunStarted,
 };
 use crate::input::{CheckPurpose, CheckResult};
-use crate::phrases;
+use crate::phrases::{self, EventPhrase};
 use crate::stream::news::Blocker;
 use crate::units::{AttemptId, CallId, Iteration, Tokens, Usd, millis};
 
@@ -121,20 +121,43 @@ impl History {
     /// time of the previous event.
     pub(super) fn record(&mut self, record: &Record, before: Option<Timestamp>, view: &RunView) {
         let Record { at, event, .. } = record;
+        let charge = event.charge();
         let number = self.iterations.last().map(|iteration| iteration.number);
         self.timeline.record(*at, before, number, event);
         match event {
             Event::Run(RunEvent::Started(started)) => self.started = Some(started.clone()),
             Event::Iteration(event) => self.fold_iteration(event, *at),
-            Event::Attempt(event) => self.fold_attempt(event, *at, record.event.charge()),
-            Event::Call(event) => self.fold_call(event, record.event.charge()),
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
+                self.attempt_started(*attempt, *at);
+            }
+            Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
+                self.agent_ready(&ready.model);
+            }
+            Event::Attempt(AttemptEvent::Finished { attempt, .. }) => {
+                self.in_iteration(|iteration| iteration.attempt_finished(*attempt, charge));
+            }
+            Event::Call(CallEvent::Started { call, purpose, .. }) => {
+                self.in_iteration(|iteration| {
+                    iteration.calls.push(CallSummary::new(*call, *purpose));
+                });
+            }
+            Event::Call(CallEvent::Finished { call, .. }) => {
+                self.in_iteration(|iteration| iteration.call_finished(*call, charge));
+            }
             Event::Gate(event) => self.fold_gate(event, *at, view.gate.as_ref()),
             Event::Note(NoteEvent::BlockerReported { blocker }) => {
                 self.in_iteration(|iteration| iteration.blockers.push(blocker.clone()));
             }
-            Event::Run(_) | Event::Wait(_) | Event::Operator(_) | Event::Note(_) => {}
+            Event::Run(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Operator(_)
+            | Event::Note(_) => {}
         }
-        if let Some((kind, text)) = notes::of(event, view.in_iteration().is_some()) {
+        if let Some(EventPhrase { kind, text }) =
+            phrases::event(event, view.in_iteration().is_some())
+        {
             self.note(*at, kind, text);
         }
     }
@@ -152,31 +175,10 @@ impl History {
         }
     }
 
-    fn fold_attempt(&mut self, event: &AttemptEvent, at: Timestamp, charge: Option<Charge<'_>>) {
-        match (event, charge) {
-            (AttemptEvent::Started { attempt, .. }, _) => self.in_iteration(|iteration| {
-                let (number, started_at) = (attempt.0, at);
-                let attempt = AttemptSummary { number, started_at, ..AttemptSummary::default() };
-                iteration.attempts.push(attempt);
-            }),
-            (AttemptEvent::AgentReady { ready, .. }, _) => self.agent_ready(&ready.model),
-            (AttemptEvent::Finished { attempt, .. }, Some(charge)) => {
-                self.in_iteration(|iteration| iteration.attempt_finished(*attempt, charge));
-            }
-            _ => {}
-        }
-    }
-
-    fn fold_call(&mut self, event: &CallEvent, charge: Option<Charge<'_>>) {
-        match (event, charge) {
-            (CallEvent::Started { call, purpose, .. }, _) => self.in_iteration(|iteration| {
-                iteration.calls.push(CallSummary::new(*call, *purpose));
-            }),
-            (CallEvent::Finished { call, .. }, Some(charge)) => {
-                self.in_iteration(|iteration| iteration.call_finished(*call, charge));
-            }
-            (CallEvent::Finished { .. } | CallEvent::Cancelled { .. }, _) => {}
-        }
+    fn attempt_started(&mut self, attempt: AttemptId, started_at: Timestamp) {
+        let number = attempt.0;
+        let attempt = AttemptSummary { number, started_at, ..AttemptSummary::default() };
+        self.in_iteration(|iteration| iteration.attempts.push(attempt));
     }
 
     /// Copies the last claim from the live view.
@@ -248,7 +250,8 @@ impl IterationHistory {
         }
     }
 
-    fn attempt_finished(&mut self, attempt: AttemptId, charge: Charge<'_>) {
+    fn attempt_finished(&mut self, attempt: AttemptId, charge: Option<Charge<'_>>) {
+        let Some(charge) = charge else { return };
         self.charged(charge);
         let mut attempts = self.attempts.listed.iter_mut().rev();
         let Some(known) = attempts.find(|known| known.number == attempt.0) else { return };
@@ -264,7 +267,8 @@ impl IterationHistory {
         known.tool_errors = report.stream.tool_errors;
     }
 
-    fn call_finished(&mut self, call: CallId, charge: Charge<'_>) {
+    fn call_finished(&mut self, call: CallId, charge: Option<Charge<'_>>) {
+        let Some(charge) = charge else { return };
         self.charged(charge);
         let mut calls = self.calls.listed.iter_mut().rev();
         let Some(known) = calls.find(|known| known.number == call.0) else { return };

@@ -117,7 +117,8 @@ impl RunView {
             }
             Outcome::Impossible { .. } => {
                 let change = "change the task or its checks, then continue";
-                vec![report, NextStep::command(change, resume)]
+                let change = NextStep::command(change, resume);
+                if self.has_changes() { vec![report, change] } else { vec![change] }
             }
             Outcome::Unverified { .. } => {
                 self.or_allow(then("fix what the verification found"), &resume)
@@ -152,6 +153,11 @@ impl RunView {
                 NextStep::text("then start a new run"),
             ],
         }
+    }
+
+    /// Whether the run changed a file or made a commit.
+    fn has_changes(&self) -> bool {
+        self.files_changed > 0 || self.totals.commits > 0
     }
 
     /// Suggests another model if the agent refused this one.

@@ -243,7 +243,8 @@ fn what_the_run_does_follows_its_events() {
     let story = story.attempt(3).attempt_ends(3, 10, AttemptOutcome::Finished);
     assert_eq!(story.view.activity(), Activity::Checking);
     let (call, purpose) = (CallId(1), CallPurpose::Verify);
-    let story = story.claims().then(CallEvent::Started { call, purpose, cap: None });
+    let story =
+        story.claims().then(CallEvent::Started { call, purpose, cap: None, second_opinion: None });
     assert_eq!(story.view.activity(), Activity::Asking { purpose });
     let story = story.call_ends(purpose, 1, CostSource::Reported).done(1, Progress::Work, 9);
     assert_eq!(story.view.activity(), Activity::Between);
@@ -295,8 +296,12 @@ fn a_pause_in_the_gate_shows_between_the_checks_and_the_model() {
     assert_eq!(story.view.activity(), Activity::Paused);
     let story = story.then(OperatorEvent::Resumed);
     assert_eq!(story.view.activity(), Activity::Checking);
-    let story =
-        story.then(CallEvent::Started { call: CallId(1), purpose: CallPurpose::Verify, cap: None });
+    let story = story.then(CallEvent::Started {
+        call: CallId(1),
+        purpose: CallPurpose::Verify,
+        cap: None,
+        second_opinion: None,
+    });
     let story = story.then(OperatorEvent::Paused);
     assert_eq!(story.view.activity(), Activity::Asking { purpose: CallPurpose::Verify });
     let story = story.call_ends(CallPurpose::Verify, 1, CostSource::Reported);

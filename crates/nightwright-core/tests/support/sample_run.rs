@@ -253,7 +253,7 @@ impl SampleWriter<'_> {
         let changes = Changes { files: 14, listed: Vec::new() };
         self.after(1, Event::Gate(GateEvent::ChangesInspected { findings: Vec::new(), changes }));
         let (call, purpose, cap) = (CallId(number), CallPurpose::Verify, None);
-        self.after(0, Event::Call(CallEvent::Started { call, purpose, cap }));
+        self.after(0, Event::Call(CallEvent::Started { call, purpose, cap, second_opinion: None }));
         let tokens = Tokens { input: 8_000, output: 400, cache_read: 0, cache_write: 0 };
         let (cost, figure) = (Usd::from_micros(38_000), CostSource::Reported);
         self.charge(purpose.name(), cost, tokens);

@@ -124,7 +124,7 @@ struct StatusPage {
     project: Option<String>,
     agent: Option<AgentFacts>,
     doing: ActivityStatus,
-    iteration: Option<CurrentIterationStatus>,
+    iteration: Option<CurrentIteration>,
     max_iterations: Option<u32>,
     iterations: u32,
     iterations_left: Option<u32>,
@@ -185,34 +185,13 @@ struct RunningStatus {
 /// The current activity of the run.
 #[derive(Debug, Serialize)]
 struct ActivityStatus {
-    what: ActivityKind,
+    #[serde(flatten)]
+    activity: Activity,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     why: Option<String>,
     /// The running tool of the agent, else its last tool or sentence.
     last: Option<String>,
-}
-
-/// The kind of activity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum ActivityKind {
-    Starting,
-    Working,
-    Waiting,
-    Retrying,
-    Checking,
-    Asking,
-    Paused,
-    Between,
-    Ended,
-}
-
-#[derive(Debug, Serialize)]
-struct CurrentIterationStatus {
-    number: u32,
-    attempts: u32,
-    started_at: Timestamp,
 }
 
 /// The failures when the checks last ran.
@@ -299,7 +278,7 @@ fn page(
         project: facts.map(|facts| facts.project.clone()),
         agent: facts.map(|facts| facts.agent.clone()),
         doing: ActivityStatus { last: last_activity(view, folder, state), ..doing(view) },
-        iteration: view.iteration.map(current_iteration),
+        iteration: view.iteration,
         max_iterations: view.limits.max_iterations,
         iterations: view.totals.iterations,
         iterations_left: estimate.iterations_left,
@@ -375,11 +354,6 @@ fn outcome(view: &RunView) -> Option<OutcomeStatus> {
     })
 }
 
-fn current_iteration(current: CurrentIteration) -> CurrentIterationStatus {
-    let CurrentIteration { number, attempts, started_at, .. } = current;
-    CurrentIterationStatus { number: number.0, attempts, started_at }
-}
-
 fn last(mut texts: Vec<String>) -> Vec<String> {
     texts.split_off(texts.len().saturating_sub(MAX_LISTED))
 }
@@ -400,25 +374,24 @@ fn last_iteration(view: &RunView, finished: &IterationFinished) -> LastIteration
 }
 
 fn doing(view: &RunView) -> ActivityStatus {
-    let (what, until, why) = match view.activity() {
-        Activity::Starting => (ActivityKind::Starting, None, None),
-        Activity::Working { .. } => (ActivityKind::Working, None, None),
+    let activity = view.activity();
+    let (until, why) = match &activity {
         Activity::Waiting { limit, retry_at } => {
-            (ActivityKind::Waiting, Some(retry_at), Some(phrases::limit(limit).to_owned()))
+            (Some(*retry_at), Some(phrases::limit(*limit).to_owned()))
         }
-        Activity::Retrying { at, why } => (ActivityKind::Retrying, Some(at), Some(why)),
+        Activity::Retrying { at, why } => (Some(*at), Some(why.clone())),
         Activity::Checking => {
             let running = view.running_checks();
-            (ActivityKind::Checking, None, (!running.is_empty()).then(|| running.join(", ")))
+            (None, (!running.is_empty()).then(|| running.join(", ")))
         }
-        Activity::Asking { purpose } => {
-            (ActivityKind::Asking, None, Some(purpose.name().to_owned()))
-        }
-        Activity::Paused => (ActivityKind::Paused, None, None),
-        Activity::Between => (ActivityKind::Between, None, None),
-        Activity::Ended => (ActivityKind::Ended, None, None),
+        Activity::Asking { purpose } => (None, Some(purpose.name().to_owned())),
+        Activity::Starting
+        | Activity::Working { .. }
+        | Activity::Paused
+        | Activity::Between
+        | Activity::Ended => (None, None),
     };
-    ActivityStatus { what, since: view.since, until, why, last: None }
+    ActivityStatus { activity, since: view.since, until, why, last: None }
 }
 
 /// Returns the current or last activity of the agent in a live attempt. The stored output is

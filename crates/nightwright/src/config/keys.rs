@@ -289,7 +289,7 @@ pub static KEYS: &[Key] = &[
     key("verify.every", ValueKind::Choice(&["auto", "always", "claim"]), "NIGHTWRIGHT_VERIFY_EVERY",
         "When to run `verify.commands` after an iteration that made changes but did not claim completion. `auto`: always if they take at most 2 minutes, otherwise up to a fifth of the active time, and after the last iteration. `claim`: never.").field(field!(verify.every)),
     key("verify.rerun", ValueKind::Choice(&["once", "never"]), "NIGHTWRIGHT_VERIFY_RERUN",
-        "Whether to rerun a failed check once.").field(field!(verify.rerun)),
+        "Whether to rerun a failed check once. Before the first iteration, only a check that fails within 10 seconds is rerun.").field(field!(verify.rerun)),
     key("verify.model", ValueKind::Choice(&["auto", "always", "off"]), "NIGHTWRIGHT_VERIFY_MODEL",
         "When to ask a model for a verdict. `auto`: if there are no checks, if none failed at the baseline, if the claim is only text, or if the tamper inspection has findings.").field(field!(verify.model)),
     key("verify.model_name", ValueKind::TextOrNothing, "NIGHTWRIGHT_VERIFY_MODEL_NAME",

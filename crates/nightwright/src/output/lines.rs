@@ -17,6 +17,7 @@ use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::{Proof, Tone, count};
 use nightwright_core::permissions::denial;
 use nightwright_core::phrases::{self, capitalized};
+use nightwright_core::run_report::NoteKind;
 use nightwright_core::run_view::{GateView, RunView};
 use nightwright_core::settings::{EvidenceKind, Scope, Settings, VerdictMode};
 use nightwright_core::stream::news::{Answer, AttemptReport};
@@ -35,81 +36,101 @@ pub(super) const DENIED_COMMAND: usize = 160;
 
 /// Writes the lines of an event, if it has any. The view already includes the event.
 pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
-    let event = &line.record.event;
-    let phrase = || phrases::event(event, view.in_iteration().is_some()).unwrap_or_default();
+    let (event, now) = (&line.record.event, line.record.at);
     match event {
         Event::Run(RunEvent::Started(started)) => run_started(page, &line.run, started),
-        Event::Run(RunEvent::Continued { .. }) => {
-            run_continued(page, view, &line.run, &capitalized(&phrase()));
-        }
-        // Shown by the summary.
-        Event::Run(RunEvent::Finished { .. }) => {}
-        Event::Iteration(IterationEvent::Skipped { .. }) => page.line(&phrase()),
+        Event::Run(RunEvent::Continued { .. }) => run_continued(page, view, line),
         // `nightwright verify` runs no iterations.
-        Event::Iteration(_) if view.is_only_the_gate() => {}
+        Event::Iteration(IterationEvent::Started { .. } | IterationEvent::Finished(_))
+            if view.is_only_the_gate() => {}
         Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => {
             iteration_started(page, *iteration, *kind);
         }
         Event::Iteration(IterationEvent::Finished(finished)) => {
             iteration_finished(page, view, finished);
         }
-        Event::Attempt(event) => attempt(page, event),
         Event::Call(CallEvent::Started { purpose, .. }) => call_started(page, view, *purpose),
         Event::Call(CallEvent::Finished { purpose, report, .. }) => {
             call_finished(page, *purpose, report);
         }
-        Event::Call(CallEvent::Cancelled { .. }) => {}
-        Event::Wait(WaitEvent::Ended { .. }) => page.detail(&phrase()),
-        Event::Wait(event) => waiting(page, event, line.record.at),
-        Event::Gate(event) => gate(page, view, event, line.record.at),
+        Event::Gate(event) => gate(page, view, event, now),
         Event::Operator(OperatorEvent::Paused) => {
             let run = &line.run;
             let text = format!("Paused. To continue, run `nightwright resume {run}`");
             page.line(&from_here(&text));
         }
-        Event::Operator(_) => page.line(&capitalized(&phrase())),
-        Event::Note(NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. }) => {
-            page.sign(Tone::Mixed, &phrase());
-        }
-        Event::Note(NoteEvent::PrinciplesAdopted { .. }) => page.detail(&phrase()),
-        Event::Note(note) => reported(page, event, note),
+        Event::Run(_)
+        | Event::Iteration(_)
+        | Event::Attempt(_)
+        | Event::Call(_)
+        | Event::Wait(_)
+        | Event::Operator(_)
+        | Event::Note(_) => line_of(page, view, event, now),
     }
 }
 
-fn waiting(page: &mut Page<'_>, event: &WaitEvent, now: Timestamp) {
+/// Writes one line: for most events in the words that all outputs share, for the others with parts
+/// that are cut to the width or depend on the time zone.
+fn line_of(page: &mut Page<'_>, view: &RunView, event: &Event, now: Timestamp) {
     match event {
-        WaitEvent::RetryScheduled { at_time, why } => {
-            let delay = human(between(now, *at_time));
-            page.detail(&format!("{why}: retrying in {delay}"));
-        }
-        WaitEvent::Started { limit, retry_at, wait, .. } => {
-            let until = page.style().clock(*retry_at, now);
-            page.sign(Tone::Mixed, &phrases::wait_started(*limit, &until, *wait));
-        }
-        WaitEvent::Ended { .. } | WaitEvent::QuotaReported { .. } => {}
-    }
-}
-
-fn attempt(page: &mut Page<'_>, event: &AttemptEvent) {
-    match event {
-        AttemptEvent::WatchdogNoticed { finding, .. } => {
+        Event::Attempt(AttemptEvent::WatchdogNoticed { finding, .. }) => {
             let what = phrases::watchdog_signal(finding.signal);
             page.detail(&with_quote(page, what, &finding.text));
         }
-        AttemptEvent::MessageSent { answers, text, .. } => {
+        Event::Attempt(AttemptEvent::MessageSent { answers, text, .. }) => {
             let what = if answers.is_some() { "answered" } else { "sent to the agent" };
             page.detail(&with_quote(page, what, text));
         }
-        AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
+        Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
             let what = page.style().one_line(&denial::what(tool, command), DENIED_COMMAND);
             let denied = phrases::denied_as(&what, rule.as_deref());
             page.sign(Tone::Mixed, &format!("denied: {denied}"));
         }
-        // Shown by the panel, and at the end of the iteration.
-        AttemptEvent::Started { .. }
-        | AttemptEvent::AgentReady { .. }
-        | AttemptEvent::Cancelled { .. }
-        | AttemptEvent::Finished { .. } => {}
+        Event::Wait(WaitEvent::RetryScheduled { at_time, why }) => {
+            let delay = human(between(now, *at_time));
+            page.detail(&format!("{why}: retrying in {delay}"));
+        }
+        Event::Wait(WaitEvent::Started { limit, retry_at, wait, .. }) => {
+            let until = page.style().clock(*retry_at, now);
+            page.sign(Tone::Mixed, &phrases::wait_started(*limit, &until, *wait));
+        }
+        Event::Note(NoteEvent::StatusChanged { .. }) => {
+            let cut = |text: &str, most| page.style().one_line(text, most);
+            let text = StatusText::of(event).map(|text| text.line_cut_by(cut));
+            page.detail(&format!("status: {}", text.unwrap_or_default()));
+        }
+        Event::Note(NoteEvent::BlockerReported { blocker }) => {
+            page.sign(Tone::Mixed, &format!("blocked: {}", blocker.sentence()));
+        }
+        Event::Note(NoteEvent::CouncilDecided { decision, .. }) => {
+            page.detail(&with_quote(page, "decided", decision));
+        }
+        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
+            feedback_added(page, *source, text);
+        }
+        Event::Run(_)
+        | Event::Iteration(_)
+        | Event::Attempt(_)
+        | Event::Call(_)
+        | Event::Wait(_)
+        | Event::Gate(_)
+        | Event::Operator(_)
+        | Event::Note(_) => in_words(page, view, event),
+    }
+}
+
+/// Writes the words that an event has in all outputs, if any.
+fn in_words(page: &mut Page<'_>, view: &RunView, event: &Event) {
+    let Some(phrase) = phrases::event(event, view.in_iteration().is_some()) else { return };
+    match phrase.kind {
+        NoteKind::Warning | NoteKind::Denied => page.sign(Tone::Mixed, &phrase.text),
+        NoteKind::Control => page.line(&capitalized(&phrase.text)),
+        NoteKind::Feedback
+        | NoteKind::Watchdog
+        | NoteKind::Council
+        | NoteKind::Status
+        | NoteKind::Baseline
+        | NoteKind::Wait => page.detail(&phrase.text),
     }
 }
 
@@ -146,27 +167,6 @@ fn gate(page: &mut Page<'_>, view: &RunView, event: &GateEvent, now: Timestamp) 
     }
 }
 
-fn reported(page: &mut Page<'_>, event: &Event, note: &NoteEvent) {
-    match note {
-        NoteEvent::StatusChanged { .. } => {
-            let cut = |text: &str, most| page.style().one_line(text, most);
-            let text = StatusText::of(event).map(|text| text.line_cut_by(cut));
-            page.detail(&format!("status: {}", text.unwrap_or_default()));
-        }
-        NoteEvent::BlockerReported { blocker } => {
-            page.sign(Tone::Mixed, &format!("blocked: {}", blocker.sentence()));
-        }
-        NoteEvent::CouncilDecided { decision, .. } => {
-            page.detail(&with_quote(page, "decided", decision));
-        }
-        NoteEvent::FeedbackAdded { source, text } => feedback_added(page, *source, text),
-        // These use the same phrases everywhere.
-        NoteEvent::PrinciplesAdopted { .. }
-        | NoteEvent::HookFailed { .. }
-        | NoteEvent::Warning { .. } => {}
-    }
-}
-
 fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
     let settings = &started.settings;
     let what = settings.task.as_deref().or_else(|| settings.goal.trim().lines().next());
@@ -185,17 +185,17 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
 }
 
 /// Shows which run continues, and with which limits.
-fn run_continued(page: &mut Page<'_>, view: &RunView, run: &RunId, phrase: &str) {
+fn run_continued(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
     if let Some(facts) = &view.facts {
         let what = facts.task.as_deref().unwrap_or(&facts.goal);
-        page.line(&format!("Run {run}: {what} ({})", facts.mode));
+        page.line(&format!("Run {}: {what} ({})", line.run, facts.mode));
     }
     let totals = &view.totals;
     let (limits, iterations) =
         (phrases::limits(&view.limits), count(totals.iterations, "iteration"));
     let (cost, rehearsed) = (totals.cost, view.rehearsed());
     page.aside(&format!("{limits}; so far {iterations}, {cost}{rehearsed}"));
-    page.line(phrase);
+    in_words(page, view, &line.record.event);
 }
 
 /// Explains what judges the work of a run without checks.
@@ -297,7 +297,7 @@ fn call_started(page: &mut Page<'_>, view: &RunView, purpose: CallPurpose) {
         return page.detail("reported as impossible: asking a model whether it is");
     }
     let claimed = if is_known { "" } else { "claimed complete: " };
-    page.detail(&format!("{claimed}{}", phrases::call(purpose)));
+    page.detail(&format!("{claimed}{}", phrases::call(purpose, view.second_opinion())));
 }
 
 /// Shows the answer of a review or an advisor. Verdicts and decisions have their own events, and
@@ -330,7 +330,8 @@ fn claim(view: &RunView) -> &[EvidenceKind] {
 fn verdict_given(page: &mut Page<'_>, view: &RunView, verdict: VerdictKind, reason: &str) {
     match verdict {
         VerdictKind::Yes => {
-            page.detail(&format!("{} ({reason})", phrases::verdict(verdict, claim(view))));
+            let verdict = phrases::verdict(verdict, claim(view), view.second_opinion());
+            page.detail(&format!("{verdict} ({reason})"));
         }
         // Shown with the result of the gate.
         VerdictKind::No | VerdictKind::Inconclusive => {}

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{
-    AttemptEvent, CallEvent, Event, IterationEvent, IterationFinished, IterationKind,
+    AttemptEvent, CallEvent, Charge, Event, IterationEvent, IterationFinished, IterationKind,
     IterationResult, OperatorEvent, RunEvent, RunStarted, WaitEvent,
 };
 use nightwright_core::journal::JournalLine;
@@ -32,7 +32,6 @@ use nightwright_core::run_view::RunView;
 use nightwright_core::settings::Scope;
 use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::stream::outcome::{AttemptOutcome, Consequence};
-use nightwright_core::units::{AttemptId, human};
 
 pub use self::out::LogOutput;
 use super::page::Page;
@@ -220,19 +219,10 @@ impl LogReporter {
         self.heading(&format!("\n{name} OUTPUT{again}:\n"))
     }
 
-    fn attempt_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
-        let Event::Attempt(AttemptEvent::Finished {
-            attempt: AttemptId(_),
-            cost,
-            figure,
-            duration,
-            report,
-        }) = event
-        else {
-            return Ok(());
-        };
+    fn attempt_finished(&mut self, at: Timestamp, charge: Charge<'_>) -> io::Result<()> {
         let number = self.view.iteration.map_or(1, |current| current.attempts);
-        let judged = match report.outcome.consequence() {
+        let outcome = &charge.report.outcome;
+        let judged = match outcome.consequence() {
             Consequence::Assess | Consequence::AssessWorkTree => true,
             Consequence::Wait { .. }
             | Consequence::Retry
@@ -240,24 +230,10 @@ impl LogReporter {
             | Consequence::EndRun { .. } => false,
         };
         // An interrupted attempt has not failed.
-        if !judged && report.outcome != AttemptOutcome::Interrupted {
-            let sentence = report.outcome.sentence();
-            self.failed.push(format!("{}: {sentence}", phrases::attempt(number)));
+        if !judged && *outcome != AttemptOutcome::Interrupted {
+            self.failed.push(format!("{}: {}", phrases::attempt(number), outcome.sentence()));
         }
-        let cost = format!("{}{}", phrases::cost(*cost, *figure), self.view.rehearsed());
-        self.event_line(at, &phrases::attempt_finished(number, report, &cost, *duration))
-    }
-
-    fn call_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
-        let Event::Call(CallEvent::Finished { purpose, cost, figure, duration, report, .. }) =
-            event
-        else {
-            return Ok(());
-        };
-        let (sentence, took) = (report.outcome.sentence(), human(*duration));
-        let cost = format!("{}{}", phrases::cost(*cost, *figure), self.view.rehearsed());
-        let name = purpose.name();
-        self.event_line(at, &format!("{name}: {sentence}, {cost}, {took}"))
+        self.event_line(at, &phrases::attempt_finished(number, charge, self.view.rehearsed()))
     }
 
     fn iteration_finished(
@@ -332,6 +308,7 @@ impl Reporter for LogReporter {
             self.end_text()?;
         }
         self.view.record(&line.record);
+        let charge = line.record.event.charge();
         match &line.record.event {
             Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => {
                 self.iteration_started(*kind, iteration.0, at)
@@ -341,18 +318,27 @@ impl Reporter for LogReporter {
             }
             Event::Attempt(AttemptEvent::Started { .. }) => self.attempt_started(),
             Event::Attempt(AttemptEvent::Finished { .. }) => {
-                self.attempt_finished(at, &line.record.event)
+                charge.map_or(Ok(()), |charge| self.attempt_finished(at, charge))
             }
             Event::Call(CallEvent::Started { purpose, .. }) => {
                 self.own(line)?;
                 self.heading(&format!("\n{} OUTPUT:\n", purpose.name().to_uppercase()))
             }
             Event::Call(CallEvent::Finished { .. }) => {
-                self.call_finished(at, &line.record.event)?;
+                let rehearsed = self.view.rehearsed();
+                let text = charge.map(|charge| phrases::call_finished(charge, rehearsed));
+                self.event_line(at, &text.unwrap_or_default())?;
                 self.own(line)
             }
             Event::Run(RunEvent::Finished { .. }) => self.run_finished(line),
-            _ => self.own(line),
+            Event::Run(_)
+            | Event::Iteration(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Gate(_)
+            | Event::Operator(_)
+            | Event::Note(_) => self.own(line),
         }?;
         if waits(&line.record.event) { self.write_out(at) } else { Ok(()) }
     }

@@ -205,7 +205,9 @@ fn what(
                 parts.quote(2, command);
             }
         }
-        Activity::Asking { purpose } => parts.add(0, phrases::call(*purpose).to_owned()),
+        Activity::Asking { purpose } => {
+            parts.add(0, phrases::call(*purpose, view.second_opinion()).to_owned());
+        }
         Activity::Paused => {
             parts.colored(0, Some(TextColor::Mixed), "paused".to_owned());
             parts.add(2, from_here("`nightwright resume` continues it").into_owned());

@@ -93,23 +93,16 @@ impl Reporter for VerboseReporter {
 
 /// Writes the details of an event that only the verbose output shows.
 fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
-    match event {
-        Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
-            page.aside(&format!("{}, version {}", ready.model, ready.version));
-        }
-        Event::Attempt(AttemptEvent::Finished { cost, figure, duration, report, .. }) => {
-            let number = view.iteration.map_or(1, |current| current.attempts);
-            let cost = format!("{}{}", phrases::cost(*cost, *figure), view.rehearsed());
-            page.aside(&phrases::attempt_finished(number, report, &cost, *duration));
-        }
-        Event::Gate(GateEvent::Started { claim, .. }) => {
-            page.aside(&phrases::claimed_by(claim));
-        }
-        Event::Note(NoteEvent::FeedbackAdded { source, text })
-            if *source != FeedbackSource::Human =>
-        {
-            page.aside(&format!("for the next iteration: {text}"));
-        }
-        _ => {}
+    if let Event::Attempt(AttemptEvent::AgentReady { ready, .. }) = event {
+        page.aside(&format!("{}, version {}", ready.model, ready.version));
+    } else if let (Event::Attempt(_), Some(charge)) = (event, event.charge()) {
+        let number = view.iteration.map_or(1, |current| current.attempts);
+        page.aside(&phrases::attempt_finished(number, charge, view.rehearsed()));
+    } else if let Event::Gate(GateEvent::Started { claim, .. }) = event {
+        page.aside(&phrases::claimed_by(claim));
+    } else if let Event::Note(NoteEvent::FeedbackAdded { source, text }) = event
+        && *source != FeedbackSource::Human
+    {
+        page.aside(&format!("for the next iteration: {text}"));
     }
 }

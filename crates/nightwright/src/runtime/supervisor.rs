@@ -420,8 +420,8 @@ fn set_outcome(records: &mut [Record], to: &Outcome) {
 }
 
 fn outcome_note(step: &Step) -> Option<String> {
-    step.events().find_map(|event| match event {
-        Event::Run(RunEvent::Finished { note, .. }) => note.clone(),
-        _ => None,
+    step.events().find_map(|event| {
+        let Event::Run(RunEvent::Finished { note, .. }) = event else { return None };
+        note.clone()
     })
 }

@@ -347,12 +347,12 @@ pub fn call_label(iteration: u32, purpose: CallPurpose, call: CallId) -> String 
 pub fn output_label(view: &RunView, event: &Event) -> Option<String> {
     let (iteration, number) =
         view.iteration.map_or((0, 1), |current| (current.number.0, current.attempts));
-    match event {
-        Event::Attempt(AttemptEvent::Started { .. }) => Some(attempt_label(iteration, number)),
-        Event::Call(CallEvent::Started { call, purpose, .. }) => {
-            Some(call_label(iteration, *purpose, *call))
-        }
-        _ => None,
+    if let Event::Attempt(AttemptEvent::Started { .. }) = event {
+        Some(attempt_label(iteration, number))
+    } else if let Event::Call(CallEvent::Started { call, purpose, .. }) = event {
+        Some(call_label(iteration, *purpose, *call))
+    } else {
+        None
     }
 }
 

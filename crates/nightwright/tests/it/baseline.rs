@@ -45,6 +45,29 @@ fn a_check_that_fails_at_first_is_counted_and_proves_the_work_later() {
     assert!(place("checks_finished") < place("iteration_started"), "{:?}", names(&journal));
 }
 
+/// The first check fails once and never again; the second one always fails at first.
+#[test]
+fn a_check_that_fails_quickly_runs_again_and_is_flaky_if_it_passes_then() {
+    let env = TestEnv::new();
+    let once = format!("test -e {0} || {{ touch {0}; exit 1; }}", env.path("ran").display());
+    let output = env.rehearse(WORKS, "3", &["--verify", &once]).exits(0).says(&[
+        "is flaky: it failed, was run once more, and passed",
+        "a pass does not show that the work is done",
+        "judged complete by a model",
+    ]);
+    assert!(!output.err.contains("fails now"), "{}", output.err);
+    let logs = env.runs()[0].join("checks");
+    assert!(logs.join("baseline-1-again.log").exists());
+
+    let env = TestEnv::new();
+    let counted = format!("echo x >> {}; {COUNTS}", env.path("count").display());
+    env.rehearse(WORKS, "3", &["--verify", &counted])
+        .exits(0)
+        .says(&["fails now: 2 of 14 tests", "completed successfully after 1 iteration"]);
+    let runs = fs::read_to_string(env.path("count")).unwrap().lines().count();
+    assert_eq!(runs, 3, "twice before the work, and once after it");
+}
+
 #[test]
 fn a_check_whose_program_is_missing_refuses_the_run_and_says_how_to_continue() {
     let env = TestEnv::new();

@@ -158,7 +158,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       at most 50 iterations, $20.00, 8h 00m of work; so far 0 iterations, $0.00
     Resuming after a crash
     Running iteration 3...
-    iteration 4: skipped by a hook
+    Iteration 4: skipped by a hook
       the provider is overloaded: retrying in 6m 25s
     ⚠️ usage limit: waiting until Mon 01:01 (1h 20m)
       continuing after a wait of 1h 20m
@@ -452,7 +452,7 @@ fn call(number: u32, purpose: CallPurpose, cents: u64, said: &str) -> [Event; 2]
     let (cost, figure) = (Usd::from_cents(cents), CostSource::Reported);
     let (duration, report) = (Duration::from_secs(9), Box::new(report));
     [
-        Event::Call(CallEvent::Started { call, purpose, cap: None }),
+        Event::Call(CallEvent::Started { call, purpose, cap: None, second_opinion: None }),
         Event::Call(CallEvent::Finished { call, purpose, cost, figure, duration, report }),
     ]
 }

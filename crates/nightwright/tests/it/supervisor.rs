@@ -2,6 +2,7 @@
 //! with scripted faults.
 
 mod notified;
+mod slow_checks;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -40,6 +41,8 @@ struct ScriptedEffects {
     attempt: Option<Box<dyn Attempt>>,
     trees: VecDeque<&'static str>,
     tree: &'static str,
+    /// The number of times that the checks ran.
+    checks: u32,
     /// Called before each effect, to inspect the disk.
     at_effect: Box<dyn FnMut(&Effect)>,
 }
@@ -53,6 +56,7 @@ impl ScriptedEffects {
             attempt: None,
             trees: trees.iter().copied().collect(),
             tree: "start",
+            checks: 0,
             at_effect: Box::new(|_| {}),
         };
         (play, log)
@@ -116,6 +120,11 @@ impl Effects for ScriptedEffects {
                 if let Some(attempt) = &self.attempt {
                     attempt.cancel(why, grace);
                 }
+                return;
+            }
+            Effect::RunChecks { ticket, .. } => {
+                slow_checks::run(ticket, self.tree, self.checks, news);
+                self.checks += 1;
                 return;
             }
             Effect::InspectChanges { ticket } => Input::Inspected(ticket, Box::default()),

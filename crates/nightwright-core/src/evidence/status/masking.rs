@@ -26,33 +26,16 @@ fn decides_the_same(one: &StatusReport, other: &StatusReport) -> bool {
 }
 
 fn with_masks(written: ParsedStatus, secrets: &Secrets) -> ParsedStatus {
-    let mask = |text: &str| secrets.mask(text).into_owned();
-    let all = |texts: &[String]| texts.iter().map(|text| mask(text)).collect();
-    let StatusReport {
-        complete,
-        failed,
-        progress,
-        worked,
-        summary,
-        phase,
-        notes,
-        updated,
-        blockers,
-        contradictions,
-    } = written.report;
-    let report = StatusReport {
-        complete,
-        failed: failed.as_deref().map(mask),
-        progress,
-        worked,
-        summary: mask(&summary),
-        phase: phase.as_deref().map(mask),
-        notes: notes.as_deref().map(mask),
-        updated: updated.as_deref().map(mask),
-        blockers: blockers.iter().map(|blocker| identity::masked(blocker, secrets)).collect(),
-        contradictions: all(&contradictions),
-    };
-    ParsedStatus { report, warnings: all(&written.warnings) }
+    let mask = |text: &mut String| *text = secrets.mask(text).into_owned();
+    let ParsedStatus { mut report, mut warnings } = written;
+    let StatusReport { failed, summary, phase, notes, updated, blockers, contradictions, .. } =
+        &mut report;
+    [failed, phase, notes, updated].into_iter().flatten().for_each(mask);
+    contradictions.iter_mut().chain(&mut warnings).chain([summary]).for_each(mask);
+    for blocker in blockers {
+        *blocker = identity::masked(blocker, secrets);
+    }
+    ParsedStatus { report, warnings }
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl State {
 
     fn fold_call(&mut self, event: &CallEvent) {
         match event {
-            CallEvent::Started { call, purpose, cap } => {
+            CallEvent::Started { call, purpose, cap, .. } => {
                 self.last_call = *call;
                 if let Some(current) = self.current_mut() {
                     current.call = Some(OpenCall { call: *call, purpose: *purpose, cap: *cap });

@@ -64,6 +64,24 @@ fn checks_that_passed_before_need_a_model_as_well() {
 }
 
 #[test]
+fn a_check_that_is_flaky_before_the_work_proves_nothing_by_passing() {
+    story(
+        "
+        given checks, baseline, model auto, evidence status
+        > start
+        > checks flaky
+          warning: `make test` is flaky: it failed, was run once more, and passed
+          warning: the checks already pass, so a pass does not show that the work is done: a model decides as well
+        > iteration A->B status:complete
+        > checks pass
+          -> start call
+        > call no: nothing was done
+          gate_finished rejected
+        ",
+    );
+}
+
+#[test]
 fn a_check_that_was_cut_off_proves_no_more_than_one_that_passed() {
     let run = story(
         "

@@ -51,40 +51,6 @@ fn with_every_claim_the_checks_run_only_for_a_claim() {
 }
 
 #[test]
-fn slow_checks_wait_until_they_take_less_than_a_fifth_of_the_time() {
-    let slow = |every: &str, then: &str| {
-        story(&format!(
-            "
-            given checks, baseline, every {every}
-            > start
-            > wait 10m
-            > checks fail boom
-            > prepared A
-            > wait 20m
-            > agent finishes
-            > surveyed B
-              {then}
-            "
-        ))
-    };
-    slow("auto", "not checks_started");
-    slow("always", "checks_started after the iteration");
-    story(
-        "
-        given checks, baseline, every auto
-        > start
-        > wait 10m
-        > checks fail boom
-        > prepared A
-        > wait 95m
-        > agent finishes
-        > surveyed B
-          checks_started after the iteration
-        ",
-    );
-}
-
-#[test]
 fn a_claim_runs_the_checks_once_and_they_count_as_measured() {
     story(
         "

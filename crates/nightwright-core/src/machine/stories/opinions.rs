@@ -84,9 +84,28 @@ fn a_second_model_that_disagrees_rejects_the_claim() {
 }
 
 #[test]
-fn the_model_that_accepted_the_claim_is_no_second_opinion() {
+fn without_another_model_the_second_opinion_comes_from_the_same_one_and_is_called_so() {
     for given in ["escalate haiku", "ask for haiku"] {
-        fifth_claim(given, "  not call_started\n  run_finished completed");
+        fifth_claim(
+            given,
+            "
+          call_started 5 verify cap $0.25 SameModel
+          -> start call 5, haiku, tools that read
+        > call yes
+        > surveyed G
+          run_finished completed
+        ",
+        );
     }
-    fifth_claim("ask for sonnet", "  -> start call 5, sonnet, tools that read");
+}
+
+#[test]
+fn the_model_of_the_agent_gives_the_second_opinion_if_the_verifier_is_another_one() {
+    fifth_claim(
+        "ask for sonnet",
+        "
+          call_started 5 verify cap $0.25 OtherModel
+          -> start call 5, sonnet, tools that read
+        ",
+    );
 }

@@ -12,24 +12,66 @@ use crate::phrases;
 use crate::stream::dialect::ToolAccess;
 use crate::units::{Usd, human};
 
-/// Most events have their own words; the others only their name.
+/// Most events have their own words; the others have those of all outputs, or only their name.
 pub(super) fn event_line(event: &Event) -> String {
-    let name = event.name();
     let words = match event {
         Event::Run(event) => run_words(event),
         Event::Iteration(event) => Some(iteration_words(event)),
-        Event::Attempt(event) => attempt_words(event),
         Event::Call(event) => Some(call_words(event)),
-        Event::Wait(event) => wait_words(event),
         Event::Gate(event) => gate_words(event),
-        Event::Operator(event) => operator_words(event),
+        Event::Attempt(_) | Event::Wait(_) | Event::Operator(_) | Event::Note(_) => {
+            own_words(event)
+        }
+    };
+    let shared = || phrases::event(event, true).map(|phrase| format!(": {}", phrase.text));
+    format!("{}{}", event.name(), words.or_else(shared).unwrap_or_default())
+}
+
+fn own_words(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Attempt(AttemptEvent::Started { attempt, cap, model, .. }) => {
+            let model = model.as_ref().map(|model| format!(" model {model}")).unwrap_or_default();
+            format!(" {attempt}{}{model}", capped(*cap))
+        }
+        Event::Attempt(AttemptEvent::Cancelled { attempt, why }) => format!(" {attempt} {why:?}"),
+        Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, report, .. }) => {
+            format!(" {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
+        }
+        Event::Attempt(AttemptEvent::WatchdogNoticed { finding, .. }) => {
+            format!(" {:?}", finding.signal)
+        }
+        Event::Attempt(AttemptEvent::MessageSent { text, .. }) => format!(": {text}"),
+        Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
+            format!(" {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
+        }
+        Event::Wait(WaitEvent::RetryScheduled { why, .. }) => format!(": {why}"),
+        Event::Wait(WaitEvent::Started { limit, wait, .. }) => {
+            format!(" {limit:?} {}", human(*wait))
+        }
+        Event::Wait(WaitEvent::Ended { why, .. }) => format!(" {why:?}"),
+        Event::Operator(OperatorEvent::StopRequested { when, by }) => format!(" {when:?} {by:?}"),
+        Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => {
+            format!(" {}", change.sentence())
+        }
         Event::Note(NoteEvent::StatusChanged { changed, .. }) => {
             let text = StatusText::of(event).map(|text| text.line()).unwrap_or_default();
-            Some(format!(" {changed:?}: {text}"))
+            format!(" {changed:?}: {text}")
         }
-        Event::Note(event) => note_words(event),
-    };
-    format!("{name}{}", words.unwrap_or_default())
+        Event::Note(NoteEvent::BlockerReported { blocker }) => {
+            format!(" {}: {}", blocker.key, blocker.sentence())
+        }
+        Event::Note(NoteEvent::FeedbackAdded { source, text }) => format!(" {source:?}: {text}"),
+        Event::Note(NoteEvent::HookFailed { hook, .. }) => format!(" {hook}"),
+        Event::Note(NoteEvent::CouncilDecided { decision, .. }) => format!(": {decision}"),
+        Event::Run(_)
+        | Event::Iteration(_)
+        | Event::Attempt(_)
+        | Event::Call(_)
+        | Event::Wait(_)
+        | Event::Gate(_)
+        | Event::Operator(_)
+        | Event::Note(_) => return None,
+    })
 }
 
 fn run_words(event: &RunEvent) -> Option<String> {
@@ -73,44 +115,17 @@ fn iteration_words(event: &IterationEvent) -> String {
     }
 }
 
-fn attempt_words(event: &AttemptEvent) -> Option<String> {
-    Some(match event {
-        AttemptEvent::Started { attempt, cap, model, .. } => {
-            let model = model.as_ref().map(|model| format!(" model {model}")).unwrap_or_default();
-            format!(" {attempt}{}{model}", capped(*cap))
-        }
-        AttemptEvent::Cancelled { attempt, why } => format!(" {attempt} {why:?}"),
-        AttemptEvent::Finished { attempt, cost, figure, report, .. } => {
-            format!(" {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
-        }
-        AttemptEvent::WatchdogNoticed { finding, .. } => format!(" {:?}", finding.signal),
-        AttemptEvent::MessageSent { text, .. } => format!(": {text}"),
-        AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
-            format!(" {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
-        }
-        AttemptEvent::AgentReady { .. } => return None,
-    })
-}
-
 fn call_words(event: &CallEvent) -> String {
     match event {
-        CallEvent::Started { call, purpose, cap } => {
-            format!(" {call} {}{}", purpose.name(), capped(*cap))
+        CallEvent::Started { call, purpose, cap, second_opinion } => {
+            let source = second_opinion.map(|source| format!(" {source:?}")).unwrap_or_default();
+            format!(" {call} {}{}{source}", purpose.name(), capped(*cap))
         }
         CallEvent::Finished { call, purpose, cost, figure, report, .. } => {
             let (purpose, outcome) = (purpose.name(), report.outcome.name());
             format!(" {call} {purpose} {outcome} {cost}{}", mark(*figure))
         }
         CallEvent::Cancelled { call, why } => format!(" {call} {why:?}"),
-    }
-}
-
-fn wait_words(event: &WaitEvent) -> Option<String> {
-    match event {
-        WaitEvent::RetryScheduled { why, .. } => Some(format!(": {why}")),
-        WaitEvent::Started { limit, wait, .. } => Some(format!(" {limit:?} {}", human(*wait))),
-        WaitEvent::Ended { why, .. } => Some(format!(" {why:?}")),
-        WaitEvent::QuotaReported { .. } => None,
     }
 }
 
@@ -136,30 +151,6 @@ fn gate_words(event: &GateEvent) -> Option<String> {
         },
         GateEvent::ChecksFinished { .. } | GateEvent::ChangesInspected { .. } => return None,
     })
-}
-
-fn operator_words(event: &OperatorEvent) -> Option<String> {
-    match event {
-        OperatorEvent::StopRequested { when, by } => Some(format!(" {when:?} {by:?}")),
-        OperatorEvent::SettingsChanged { change, .. } => Some(format!(" {}", change.sentence())),
-        OperatorEvent::StopCancelled
-        | OperatorEvent::Paused
-        | OperatorEvent::Resumed
-        | OperatorEvent::RetryRefused => None,
-    }
-}
-
-fn note_words(event: &NoteEvent) -> Option<String> {
-    match event {
-        NoteEvent::BlockerReported { blocker } => {
-            Some(format!(" {}: {}", blocker.key, blocker.sentence()))
-        }
-        NoteEvent::FeedbackAdded { source, text } => Some(format!(" {source:?}: {text}")),
-        NoteEvent::HookFailed { hook, .. } => Some(format!(" {hook}")),
-        NoteEvent::Warning { text } => Some(format!(": {text}")),
-        NoteEvent::CouncilDecided { decision, .. } => Some(format!(": {decision}")),
-        NoteEvent::StatusChanged { .. } | NoteEvent::PrinciplesAdopted { .. } => None,
-    }
 }
 
 fn capped(cap: Option<Usd>) -> String {

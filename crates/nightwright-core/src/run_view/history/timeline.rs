@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::event::{
     AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, OperatorEvent, RunEvent, WaitEvent,
 };
-use crate::input::CheckPurpose;
+use crate::input::{CheckPurpose, CheckResult};
 use crate::phrases;
 use crate::stream::outcome::Consequence;
 use crate::units::{Iteration, human};
@@ -78,73 +78,65 @@ impl Timeline {
             self.in_iteration = 0;
         }
         match event {
-            Event::Run(RunEvent::Started(_)) | Event::Note(_) => {}
             Event::Run(RunEvent::Continued { .. }) => self.away(before, at),
             Event::Run(RunEvent::Finished { .. }) => self.end_all(at),
             Event::Iteration(IterationEvent::Finished(_)) => self.end(SpanKind::Retry, None, at),
-            Event::Iteration(_) => {}
-            Event::Attempt(event) => self.attempt(at, event),
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
+                self.end(SpanKind::Retry, None, at);
+                self.begin(SpanKind::Attempt, Some(attempt.0), at, "");
+            }
+            Event::Attempt(AttemptEvent::Finished { attempt, report, .. }) => {
+                let trouble = !matches!(report.outcome.consequence(), Consequence::Assess);
+                let text = report.outcome.sentence();
+                self.end_with(SpanKind::Attempt, Some(attempt.0), at, &text, trouble);
+            }
             Event::Call(CallEvent::Started { call, purpose, .. }) => {
                 self.begin(SpanKind::Call, Some(call.0), at, purpose.name());
             }
             Event::Call(CallEvent::Finished { call, .. }) => {
                 self.end(SpanKind::Call, Some(call.0), at);
             }
-            Event::Call(CallEvent::Cancelled { .. }) => {}
-            Event::Wait(event) => self.wait(at, event),
-            Event::Gate(event) => self.checks(at, event),
+            Event::Wait(WaitEvent::Started { limit, wait, .. }) => {
+                let text = format!("{} for the {}", human(*wait), phrases::limit(*limit));
+                self.begin(SpanKind::Wait, None, at, &text);
+            }
+            Event::Wait(WaitEvent::Ended { .. }) => self.end(SpanKind::Wait, None, at),
+            Event::Wait(WaitEvent::RetryScheduled { why, .. }) => {
+                self.begin(SpanKind::Retry, None, at, why);
+            }
+            Event::Gate(GateEvent::ChecksStarted { .. }) => {
+                self.begin(SpanKind::Checks, None, at, "checks");
+            }
+            Event::Gate(GateEvent::ChecksFinished { purpose, results, .. }) => {
+                self.checks_finished(at, *purpose, results);
+            }
             Event::Operator(OperatorEvent::Paused) => {
                 self.begin(SpanKind::Pause, None, at, "paused");
             }
             Event::Operator(OperatorEvent::Resumed) => self.end(SpanKind::Pause, None, at),
-            Event::Operator(_) => {}
+            Event::Run(_)
+            | Event::Iteration(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Gate(_)
+            | Event::Operator(_)
+            | Event::Note(_) => {}
         }
     }
 
-    fn attempt(&mut self, at: Timestamp, event: &AttemptEvent) {
-        match event {
-            AttemptEvent::Started { attempt, .. } => {
-                self.end(SpanKind::Retry, None, at);
-                self.begin(SpanKind::Attempt, Some(attempt.0), at, "");
+    fn checks_finished(&mut self, at: Timestamp, purpose: CheckPurpose, results: &[CheckResult]) {
+        let failed = results.iter().find(|result| !result.verdict.is_pass());
+        let (text, trouble) = match (purpose, failed) {
+            (CheckPurpose::Baseline, _) => ("checks before the first iteration".to_owned(), false),
+            (CheckPurpose::Progress | CheckPurpose::Gate, Some(result)) => {
+                (format!("`{}` failed", result.command), true)
             }
-            AttemptEvent::Finished { attempt, report, .. } => {
-                let trouble = !matches!(report.outcome.consequence(), Consequence::Assess);
-                let text = report.outcome.sentence();
-                self.end_with(SpanKind::Attempt, Some(attempt.0), at, &text, trouble);
+            (CheckPurpose::Progress | CheckPurpose::Gate, None) => {
+                ("checks passed".to_owned(), false)
             }
-            _ => {}
-        }
-    }
-
-    fn wait(&mut self, at: Timestamp, event: &WaitEvent) {
-        match event {
-            WaitEvent::Started { limit, wait, .. } => {
-                let text = format!("{} for the {}", human(*wait), phrases::limit(*limit));
-                self.begin(SpanKind::Wait, None, at, &text);
-            }
-            WaitEvent::Ended { .. } => self.end(SpanKind::Wait, None, at),
-            WaitEvent::RetryScheduled { why, .. } => self.begin(SpanKind::Retry, None, at, why),
-            WaitEvent::QuotaReported { .. } => {}
-        }
-    }
-
-    fn checks(&mut self, at: Timestamp, event: &GateEvent) {
-        match event {
-            GateEvent::ChecksStarted { .. } => self.begin(SpanKind::Checks, None, at, "checks"),
-            GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
-                let text = "checks before the first iteration";
-                self.end_with(SpanKind::Checks, None, at, text, false);
-            }
-            GateEvent::ChecksFinished { results, .. } => {
-                let failed = results.iter().find(|result| !result.verdict.is_pass());
-                let text = match failed {
-                    Some(result) => format!("`{}` failed", result.command),
-                    None => "checks passed".to_owned(),
-                };
-                self.end_with(SpanKind::Checks, None, at, &text, failed.is_some());
-            }
-            _ => {}
-        }
+        };
+        self.end_with(SpanKind::Checks, None, at, &text, trouble);
     }
 
     /// Returns all spans, ordered by start, and the number of spans left off. Unfinished spans end

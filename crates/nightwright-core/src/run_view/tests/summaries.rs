@@ -143,6 +143,17 @@ fn every_outcome_says_what_to_do_next() {
 }
 
 #[test]
+fn an_impossible_task_has_changes_to_review_only_if_the_run_made_some() {
+    let impossible = || Outcome::Impossible { why: "two tests contradict each other".to_owned() };
+    let change = "change the task or its checks, then continue: nightwright resume R";
+    assert_eq!(ViewStory::begun().ends(impossible()).steps(), [change]);
+    let worked = ViewStory::begun().iteration(1).done(1, Progress::Work, 9);
+    assert!(worked.view.files_changed > 0);
+    let report = "review the changes: nightwright report R";
+    assert_eq!(worked.ends(impossible()).steps(), [report, change]);
+}
+
+#[test]
 fn after_no_progress_the_next_step_names_a_file_that_a_resumed_run_reads() {
     let rows = [
         (

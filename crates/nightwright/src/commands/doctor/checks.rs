@@ -8,6 +8,7 @@ use std::time::Duration;
 use nightwright_core::baseline;
 use nightwright_core::display::one_line;
 use nightwright_core::input::{CheckResult, CheckVerdict};
+use nightwright_core::policy::gains::Reruns;
 use nightwright_core::settings::Verify;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::human;
@@ -155,7 +156,7 @@ pub(super) async fn run(
             secrets: secrets::of_config(&configured.resolved)?,
             iteration: 0,
             before: Vec::new(),
-            reruns: Vec::new(),
+            reruns: Reruns::default(),
         };
         let results = match checks.cannot_run(command) {
             Some(why) => {

@@ -9,10 +9,10 @@ use nightwright_core::display::one_line;
 use nightwright_core::event::StopWhen;
 use nightwright_core::outcome::count;
 use nightwright_core::phrases::{self, thousands};
-use nightwright_core::run_view::{Liveness, REHEARSED};
+use nightwright_core::run_view::{Activity, Liveness, REHEARSED};
 use nightwright_core::units::{Usd, human};
 
-use super::{ActivityKind, ActivityStatus, LastIterationStatus, StatusPage};
+use super::{ActivityStatus, LastIterationStatus, StatusPage};
 use crate::config::ColorChoice;
 use crate::output::{OutputCapabilities, Style};
 
@@ -147,18 +147,18 @@ fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
     let since = doing.since.map(|at| format!(" since {}", when(at, now))).unwrap_or_default();
     let until = doing.until.map(|at| format!(" until {}", when(at, now))).unwrap_or_default();
     let why = style.one_line(doing.why.as_deref().unwrap_or_default(), MAX_TEXT_CHARS);
-    match doing.what {
-        ActivityKind::Working => format!("the agent has been working{since}"),
-        ActivityKind::Waiting => format!("{why}: waiting{until}"),
-        ActivityKind::Retrying => format!("{why}: retrying, waiting{until}"),
-        ActivityKind::Checking if why.is_empty() => format!("assessing the iteration{since}"),
-        ActivityKind::Checking => format!("running the checks ({why}){since}"),
-        ActivityKind::Asking => format!("asking a model ({why}){since}"),
-        ActivityKind::Paused => format!("paused{since}"),
-        ActivityKind::Between => format!("between two iterations{since}"),
-        ActivityKind::Starting => format!("preparing the next attempt{since}"),
+    match &doing.activity {
+        Activity::Working { .. } => format!("the agent has been working{since}"),
+        Activity::Waiting { .. } => format!("{why}: waiting{until}"),
+        Activity::Retrying { .. } => format!("{why}: retrying, waiting{until}"),
+        Activity::Checking if why.is_empty() => format!("assessing the iteration{since}"),
+        Activity::Checking => format!("running the checks ({why}){since}"),
+        Activity::Asking { .. } => format!("asking a model ({why}){since}"),
+        Activity::Paused => format!("paused{since}"),
+        Activity::Between => format!("between two iterations{since}"),
+        Activity::Starting => format!("preparing the next attempt{since}"),
         // Not shown: the outcome is shown instead.
-        ActivityKind::Ended => "finishing".to_owned(),
+        Activity::Ended => "finishing".to_owned(),
     }
 }
 
@@ -265,7 +265,7 @@ fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
         None => {}
     }
     match page.state {
-        Liveness::Running if page.paused && page.doing.what != ActivityKind::Paused => {
+        Liveness::Running if page.paused && page.doing.activity != Activity::Paused => {
             lines.row("pause", "requested: the current step finishes, then nothing new starts");
         }
         Liveness::Crashed if page.paused => {

@@ -79,10 +79,12 @@ impl OutputStreams {
         self.view.record(record);
         let agent = self.view.facts.as_ref().map(|facts| &facts.agent);
         self.dialect = agent.map(|agent| agent.kind().dialect()).unwrap_or_default();
-        let speaker = match &record.event {
-            Event::Attempt(AttemptEvent::Started { attempt, .. }) => Speaker::Attempt(*attempt),
-            Event::Call(CallEvent::Started { call, purpose, .. }) => Speaker::Call(*call, *purpose),
-            _ => return,
+        let speaker = if let Event::Attempt(AttemptEvent::Started { attempt, .. }) = &record.event {
+            Speaker::Attempt(*attempt)
+        } else if let Event::Call(CallEvent::Started { call, purpose, .. }) = &record.event {
+            Speaker::Call(*call, *purpose)
+        } else {
+            return;
         };
         if let Some(label) = output_label(&self.view, &record.event) {
             self.begin(speaker, &label);

@@ -197,25 +197,19 @@ fn changed(finished: &IterationFinished) -> String {
 
 /// Writes the details of an event that only the log shows.
 pub(super) fn more(page: &mut Page<'_>, event: &Event) {
-    match event {
-        Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
-            page.line(&format!("{}, version {}", ready.model, ready.version));
+    if let Event::Attempt(AttemptEvent::AgentReady { ready, .. }) = event {
+        page.line(&format!("{}, version {}", ready.model, ready.version));
+    } else if let Event::Attempt(AttemptEvent::Cancelled { why, .. }) = event {
+        page.line(&format!("cancelled: {}", phrases::cancel_reason(*why)));
+    } else if let Event::Gate(GateEvent::ChecksFinished { results, .. }) = event {
+        for result in results.iter().filter(|result| !result.verdict.is_pass()) {
+            page.detail(&check(result));
         }
-        Event::Attempt(AttemptEvent::Cancelled { why, .. }) => {
-            page.line(&format!("cancelled: {}", phrases::cancel_reason(*why)));
-        }
-        Event::Gate(GateEvent::ChecksFinished { results, .. }) => {
-            for result in results.iter().filter(|result| !result.verdict.is_pass()) {
-                page.detail(&check(result));
-            }
-        }
-        Event::Note(NoteEvent::FeedbackAdded { source, text })
-            if *source != FeedbackSource::Human =>
-        {
-            page.line("for the next iteration:");
-            page.verbatim(LineStart { indent: 4, sign: "" }, None, text.trim_end());
-        }
-        _ => {}
+    } else if let Event::Note(NoteEvent::FeedbackAdded { source, text }) = event
+        && *source != FeedbackSource::Human
+    {
+        page.line("for the next iteration:");
+        page.verbatim(LineStart { indent: 4, sign: "" }, None, text.trim_end());
     }
 }
 

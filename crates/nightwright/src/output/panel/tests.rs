@@ -279,7 +279,14 @@ fn the_panel_describes_the_activity() {
         let panel = story.panel(PanelActivity::default(), 80, &plain());
         panel.lines().nth(1).unwrap_or_default().to_owned()
     };
-    let asks = |purpose| Event::Call(CallEvent::Started { call: CallId(1), purpose, cap: None });
+    let asks = |purpose| {
+        Event::Call(CallEvent::Started {
+            call: CallId(1),
+            purpose,
+            cap: None,
+            second_opinion: None,
+        })
+    };
     let commands = vec!["cargo test".to_owned(), "cargo clippy".to_owned()];
     let purpose = CheckPurpose::Gate;
     let claim = Event::Gate(GateEvent::Started { iteration: Iteration(1), claim: Vec::new() });

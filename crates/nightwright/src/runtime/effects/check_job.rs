@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use nightwright_core::baseline;
 use nightwright_core::input::{CheckPurpose, CheckReport, CheckResult, Input};
 use nightwright_core::machine::ledger::State;
-use nightwright_core::policy::gains;
+use nightwright_core::policy::gains::Reruns;
 use nightwright_core::policy::outputs::TouchedFiles;
 use nightwright_core::units::{Fingerprint, Ticket};
 use tokio::sync::mpsc;
@@ -56,7 +56,7 @@ impl EffectExecutor {
             secrets: self.secrets.clone(),
             iteration: state.current().map_or(0, |current| current.iteration.0),
             before: state.baseline.clone().unwrap_or_default(),
-            reruns: gains::reruns(purpose, &state.settings.verify, &state.checks),
+            reruns: Reruns::of(purpose, &state.settings.verify, &state.checks),
         };
         let job = CheckJob {
             checks,

@@ -12,6 +12,7 @@ use std::time::Duration;
 use nightwright_core::baseline;
 use nightwright_core::check_command::{FirstProgram, first_program};
 use nightwright_core::input::{CheckResult, CheckVerdict};
+use nightwright_core::policy::gains::Reruns;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Verify;
 use nightwright_core::stream::dialect::Dialect;
@@ -59,8 +60,7 @@ pub struct CheckRunner {
     pub iteration: u32,
     /// The baseline results: a check that took long gets more time.
     pub before: Vec<CheckResult>,
-    /// The commands that run once more if they fail.
-    pub reruns: Vec<String>,
+    pub reruns: Reruns,
 }
 
 impl CheckRunner {
@@ -69,20 +69,7 @@ impl CheckRunner {
         let mut results = Vec::new();
         for (index, command) in self.verify.commands.iter().enumerate() {
             let name = format!("{:03}-{}", self.iteration, index + 1);
-            let limit = self.deadline(command);
-            let mut result = self.once(command, &name, limit, stop).await;
-            let again = match &result.verdict {
-                CheckVerdict::Failed { .. } => self.reruns.contains(command),
-                CheckVerdict::Passed
-                | CheckVerdict::Flaky
-                | CheckVerdict::TimedOut
-                | CheckVerdict::NotStarted { .. }
-                | CheckVerdict::Interrupted => false,
-            };
-            if again {
-                let second = self.once(command, &format!("{name}-again"), limit, stop).await;
-                result = result.repeated(second);
-            }
+            let result = self.run_one(command, &name, self.deadline(command), stop).await;
             let is_stopped = result.verdict == CheckVerdict::Interrupted;
             results.push(result);
             if is_stopped {
@@ -92,8 +79,8 @@ impl CheckRunner {
         results
     }
 
-    /// Runs every command once, whatever the results of the others, all of them within `budget`.
-    /// None runs if one of them cannot be started.
+    /// Runs every command, whatever the results of the others, all of them within `budget`. None
+    /// runs if one of them cannot be started.
     pub async fn run_all(&self, budget: Duration, stop: &StopHandle) -> Vec<CheckResult> {
         let lookups: Vec<_> = self.verify.commands.iter().map(|one| self.cannot_run(one)).collect();
         if lookups.iter().any(Option::is_some) {
@@ -114,7 +101,7 @@ impl CheckRunner {
             } else if left.is_zero() {
                 CheckResult::without_run(command, CheckVerdict::TimedOut)
             } else {
-                self.once(command, &name, left.min(self.deadline(command)), stop).await
+                self.run_one(command, &name, left.min(self.deadline(command)), stop).await
             };
             left = left.saturating_sub(result.duration);
             stopped |= result.verdict == CheckVerdict::Interrupted;
@@ -132,6 +119,22 @@ impl CheckRunner {
     fn deadline(&self, command: &str) -> Duration {
         let before = self.before.iter().find(|result| result.command == command);
         baseline::deadline(self.verify.timeout, before)
+    }
+
+    /// Runs a command, and once more if it failed and may be repeated.
+    async fn run_one(
+        &self,
+        command: &str,
+        name: &str,
+        limit: Duration,
+        stop: &StopHandle,
+    ) -> CheckResult {
+        let first = self.once(command, name, limit, stop).await;
+        if !self.reruns.include(&first) {
+            return first;
+        }
+        let second = self.once(command, &format!("{name}-again"), limit, stop).await;
+        first.repeated(second)
     }
 
     async fn once(
@@ -247,7 +250,7 @@ mod tests {
             secrets: Secrets::default(),
             iteration: 1,
             before: vec![took("make fast", 2), took("make slow", 300)],
-            reruns: Vec::new(),
+            reruns: Reruns::default(),
         };
         assert_eq!(checks.deadline("make slow"), Duration::from_mins(15));
         assert_eq!(checks.deadline("make fast"), Duration::from_mins(10), "the setting");

@@ -1,5 +1,7 @@
 //! Whether a run gets closer, with the real agent program: it ends for the right reason.
 
+mod projects;
+
 use std::path::Path;
 
 use nightwright_core::outcome::Outcome;

@@ -40,7 +40,7 @@ fn label(kind: NoteKind) -> &'static str {
         NoteKind::Denied => "denied",
         NoteKind::Council => "council",
         NoteKind::Status => "status",
-        NoteKind::Steering => "control",
+        NoteKind::Control => "control",
         NoteKind::Wait => "wait",
         NoteKind::Baseline => "baseline",
     }
