@@ -29,7 +29,6 @@ pub enum NoteKind {
     /// The status file of the task changed.
     Status,
     /// The run was stopped, paused, given new limits or taken over by another process.
-    #[serde(rename = "control")]
     Control,
     /// A check ran before the first iteration.
     Baseline,
