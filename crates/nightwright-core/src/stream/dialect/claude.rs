@@ -7,6 +7,7 @@ mod classify;
 mod command;
 mod decode;
 mod deltas;
+mod described;
 mod edits;
 mod fast_path;
 mod known;
@@ -24,6 +25,7 @@ pub use command::{
 };
 pub use decode::{decode, is_only_a_part, subject_of};
 pub use deltas::{ends_turn, streamed};
+pub use described::describe;
 pub use edits::edited_file;
 pub use model::is_model;
 pub use price::price;
