@@ -5,6 +5,7 @@
 pub mod ask;
 pub mod cancel;
 pub mod environment;
+pub mod judge_home;
 pub mod process;
 pub mod program;
 

@@ -25,7 +25,7 @@ use crate::files::{self, FileError};
 use crate::hex::hex;
 use crate::secrets;
 
-pub use agent_files::agent_files;
+pub use agent_files::{agent_files, differing, user_agent_files};
 pub use diff::diff;
 pub use store::{Approval, ApprovalStore, Approvals};
 
@@ -51,7 +51,7 @@ pub struct TrustItem {
     pub shown: String,
     /// The hash of the content, for comparison.
     pub hash: String,
-    /// The full text of a hook, without the user's secrets.
+    /// The full text of a hook or the list of a folder's files, without the user's secrets.
     pub text: Option<String>,
     /// Whether the content could be read.
     pub form: ItemForm,

@@ -87,6 +87,7 @@ fn attempts() -> Vec<Event> {
                 tools: 18,
                 api_key: String::new(),
                 failed_servers: vec!["tracker".to_owned()],
+                loaded: Vec::new(),
             },
         }),
         Event::Attempt(AttemptEvent::Cancelled {

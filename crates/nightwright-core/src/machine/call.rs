@@ -22,6 +22,8 @@ pub(super) struct LiveCall {
     pub(super) id: CallId,
     pub(super) purpose: CallPurpose,
     pub(super) process: LiveProcess,
+    /// The kinds of extensions that its program has loaded, which could instruct it.
+    loaded: Vec<&'static str>,
 }
 
 /// The timeout of a call to an advisor or a council.
@@ -81,7 +83,7 @@ impl Machine {
         let share = Allowance { cost, ..share };
         let process = LiveProcess::new(self.now.mono, share, deadlines, self.ledger.dialect);
         let armed = process.deadline_at;
-        self.live.call = Some(LiveCall { id: call, purpose, process });
+        self.live.call = Some(LiveCall { id: call, purpose, process, loaded: Vec::new() });
         let (tools, shape) = self.call_terms(purpose);
         let model = self.call_model(purpose);
         let request = CallRequest { call, purpose, cap, question, model, tools, shape };
@@ -198,7 +200,10 @@ impl Machine {
             return;
         }
         match news {
-            AgentNews::Ready(_) => live.process.ready(now),
+            AgentNews::Ready(ready) => {
+                live.process.ready(now);
+                live.loaded = ready.loaded;
+            }
             AgentNews::Pulse(pulse) => {
                 live.process.pulse(now, &pulse);
                 if live.process.exceeds_tokens() {
@@ -223,8 +228,24 @@ impl Machine {
         self.effect(Effect::ClearTimer { key: TimerKey::Call(id) });
         let duration = self.now.mono.saturating_sub(live.process.watch.started);
         let purpose = live.purpose;
+        let report = self.without_foreign_answer(&live, report.clone());
         self.record_call(id, purpose, report.clone(), duration);
-        self.conclude_call(purpose, report);
+        self.conclude_call(purpose, &report);
+    }
+
+    /// Drops an answer that memory files or other extensions may have dictated. The call was
+    /// started without any, so the program has not obeyed.
+    fn without_foreign_answer(&mut self, live: &LiveCall, report: AttemptReport) -> AttemptReport {
+        if live.loaded.is_empty() {
+            return report;
+        }
+        self.warn_once(format!(
+            "ignored the answer of a `{}` call: its program loaded {}, which the agent could have \
+             written",
+            live.purpose.name(),
+            live.loaded.join(" and ")
+        ));
+        AttemptReport { answer: None, ..report }
     }
 
     /// Decides what follows a call that has ended.

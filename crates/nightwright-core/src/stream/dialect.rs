@@ -70,6 +70,7 @@ pub struct AgentOptions<'a> {
     pub disallowed_tools: &'a [String],
     /// The user settings that apply; empty for the program's default.
     pub setting_sources: &'a [String],
+    pub extensions: Extensions,
     /// The JSON Schema of the answer.
     pub json_schema: Option<&'a str>,
     /// Whether messages can follow the prompt.
@@ -87,6 +88,15 @@ pub enum ToolAccess {
     /// Only tools that read.
     ReadOnly,
     /// No tools: the agent answers from the prompt alone.
+    None,
+}
+
+/// Whether the program uses MCP servers and skills that someone configured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extensions {
+    #[default]
+    Configured,
+    /// None but those in the user's arguments.
     None,
 }
 

@@ -63,6 +63,9 @@ pub struct Ready {
     pub api_key: String,
     /// The MCP servers that failed to start.
     pub failed_servers: Vec<String>,
+    /// The kinds of extensions that the program has loaded. A judge must have none.
+    #[serde(skip)]
+    pub loaded: Vec<&'static str>,
 }
 
 /// A periodic activity report of a running attempt.

@@ -266,6 +266,8 @@ fn setup(
         clock: Arc::new(move || clock.now()),
         show: Some(show),
         secrets: endpoint.secrets.clone(),
+        judge: None,
+        notices: None,
     }
 }
 

@@ -140,7 +140,7 @@ impl ProgramContext<'_> {
     }
 }
 
-fn set(all: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>) {
+pub(super) fn set(all: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>) {
     all.retain(|(there, _)| there != name);
     all.push((name.into(), value.as_ref().to_owned()));
 }

@@ -34,6 +34,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::cancel::Canceller;
+use super::judge_home::JudgeHome;
 use super::{Agent, AgentRequest, Attempt, NewsSender, NewsSource};
 use crate::process::Containment;
 use crate::store::temp_folder::TempHandle;
@@ -46,6 +47,8 @@ const MAX_MESSAGES: usize = 16;
 pub type ClockFn = Arc<dyn Fn() -> Now + Send + Sync>;
 /// Shows a message of an attempt or call to the user. It must neither block nor fail.
 pub type ShowFn = Arc<dyn Fn(NewsSource, &AgentMessage<'_>) + Send + Sync>;
+/// Returns what the user should know after an attempt.
+pub type NoticesFn = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 /// Builds the arguments for a request; the path is the file with its system prompt, if any.
 pub type ArgumentsFor = Box<dyn Fn(&AgentRequest, Option<&Path>) -> Vec<OsString>>;
 
@@ -78,6 +81,10 @@ pub struct AgentSetup {
     pub show: Option<ShowFn>,
     /// Secrets to mask in all output before it is shown or stored.
     pub secrets: Secrets,
+    /// The configuration of calls; `None` if they use that of the attempts.
+    pub judge: Option<JudgeHome>,
+    /// Returns the warnings to show after an attempt, each once per run.
+    pub notices: Option<NoticesFn>,
 }
 
 impl fmt::Debug for AgentSetup {
@@ -106,14 +113,14 @@ pub struct ProcessAgent {
 struct WarnedOnce {
     /// Whether the user was warned that the raw output cannot be stored.
     raw_failed: Arc<AtomicBool>,
-    /// The unknown items of the agent's stream that were reported.
-    unknown: Arc<Mutex<BTreeSet<String>>>,
+    /// The notices, and the unknown items of the agent's stream, that were reported.
+    reported: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl WarnedOnce {
     /// Returns those of `names` that were not reported before.
     fn first_time<'a>(&self, names: &'a [String]) -> Vec<&'a str> {
-        let mut known = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let new = names.iter().filter(|name| known.insert((*name).clone()));
         new.map(String::as_str).collect()
     }

@@ -4,6 +4,7 @@ mod claude;
 mod command_line;
 mod script;
 mod sources;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,7 +15,9 @@ use nightwright_core::effect::AnswerFormat;
 use nightwright_core::event::{AgentFacts, AgentKind, CallPurpose};
 use nightwright_core::permissions::{Permissions, granted};
 use nightwright_core::settings::Settings;
-use nightwright_core::stream::dialect::{AgentOptions, Dialect, InputShape, ToolAccess};
+use nightwright_core::stream::dialect::{
+    AgentOptions, Dialect, Extensions, InputShape, ToolAccess,
+};
 use nightwright_core::stream::verdict;
 pub(crate) use nightwright_core::withheld::fits;
 
@@ -23,8 +26,10 @@ pub(crate) use self::command_line::AgentCommandLine;
 pub(crate) use self::script::RehearsalScript;
 use self::sources::USER_SETTINGS;
 pub(crate) use self::sources::{PROJECT_SETTINGS, allowed_sources};
+pub(super) use self::watched::watched;
 use crate::agent::AgentRequest;
 use crate::agent::environment::inherited;
+use crate::agent::judge_home::JudgeHome;
 use crate::agent::process::ArgumentsFor;
 use crate::agent::program::{Freshness, locate};
 use crate::config::OutputLevel;
@@ -160,7 +165,7 @@ impl AgentProgram {
             // Evaluated for each launch, so files that the agent has changed take no effect.
             let mut sources = allowed_sources(&agent.sources, &project, &agent_files);
             // A judge or adviser may change nothing, and gets none of the user's options for the
-            // work. A reviewer makes changes, so it gets the same options as the worker.
+            // work. A reviewer makes changes, so it gets the same tools as the worker.
             let works = matches!(request.purpose, None | Some(CallPurpose::Review));
             let for_work = AgentOptions {
                 max_turns: model.max_turns,
@@ -171,11 +176,14 @@ impl AgentProgram {
                 extra: &agent.arguments,
                 ..AgentOptions::default()
             };
-            if !works {
-                // The agent must not instruct its own judge, neither through memory files nor
-                // through settings of the project.
+            let extensions = if request.purpose.is_some() {
+                // The agent must not instruct its own judge. The user's settings are then those of
+                // the judge's own configuration.
                 sources = vec![USER_SETTINGS.to_owned()];
-            }
+                Extensions::None
+            } else {
+                Extensions::Configured
+            };
             let options = if works { for_work } else { question(request) };
             let json_schema = match request.shape {
                 AnswerFormat::Words => None,
@@ -186,9 +194,23 @@ impl AgentProgram {
                 None => dialect.input(extras.watchdog),
                 Some(_) => InputShape::Prompt,
             };
-            let options = AgentOptions { setting_sources: &sources, input, json_schema, ..options };
+            let options = AgentOptions {
+                setting_sources: &sources,
+                extensions,
+                input,
+                json_schema,
+                ..options
+            };
             before.iter().cloned().chain(arguments(dialect, request, system, &options)).collect()
         })
+    }
+
+    /// Returns the configuration of calls, whose login is the user's as it is now.
+    pub(super) fn judge_home(&self, environment: &[(OsString, OsString)]) -> Option<JudgeHome> {
+        match self {
+            Self::Claude => Some(JudgeHome::of_user(environment)),
+            Self::Command(_) | Self::Rehearsal(_) => None,
+        }
     }
 
     /// Returns the environment that all attempts share.

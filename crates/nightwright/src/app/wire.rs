@@ -13,6 +13,7 @@ use nightwright_core::input::Input;
 use nightwright_core::run_view::RunView;
 use tokio::task::JoinHandle;
 
+use super::agent_program::watched;
 use super::async_command::catch_signals;
 use super::detach::{DetachReport, DetachTask};
 use super::force_quit::ForceQuit;
@@ -200,6 +201,8 @@ fn agent_setup(
         clock: Arc::new(move || time.now()),
         show: screen.map(show),
         secrets: spec.secrets.clone(),
+        judge: program.judge_home(&environments.agent),
+        notices: watched(program, project, &environments.agent),
     }
 }
 

@@ -197,3 +197,62 @@ fn the_first_lines_of_a_hook_are_shown() {
     let shown = &found(project.path())[0].shown;
     assert_eq!(shown, "hook started, 18 bytes\n| #!/bin/sh\n| a\n| b\n| ... 2 more lines");
 }
+
+#[test]
+fn a_folder_of_the_agent_is_one_item_and_every_file_in_it_counts() {
+    let project = project("");
+    let (path, outside) = (project.path(), tempfile::tempdir().unwrap());
+    let skill = path.join(".claude/skills/x");
+    fs::create_dir_all(&skill).unwrap();
+    fs::create_dir(path.join("shared")).unwrap();
+    fs::write(path.join("shared/linked.md"), "a").unwrap();
+    fs::write(skill.join("SKILL.md"), "a").unwrap();
+    std::os::unix::fs::symlink("../../shared", path.join(".claude/skills/link")).unwrap();
+    let item = || agent_files(path).remove(0);
+    let before = item();
+    assert_eq!(
+        before.shown,
+        "skills: 2 files\n| .claude/skills/link/linked.md\n| .claude/skills/x/SKILL.md"
+    );
+    let approvals = approved(std::slice::from_ref(&before));
+    let script = skill.join("run.sh");
+    let changes: [&dyn Fn(); 4] = [
+        &|| fs::write(path.join("shared/linked.md"), "b").unwrap(),
+        &|| fs::write(skill.join("more.md"), "").unwrap(),
+        &|| fs::write(&script, "").unwrap(),
+        &|| {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        },
+    ];
+    let mut seen = vec![before.hash];
+    for change in changes {
+        change();
+        let now = item();
+        assert_eq!(now.state(&approvals), TrustState::Changed, "{}", now.shown);
+        assert!(!seen.contains(&now.hash), "{}", now.shown);
+        seen.push(now.hash);
+    }
+    assert!(item().shown.contains("run.sh (executable)"), "{}", item().shown);
+    std::os::unix::fs::symlink(outside.path(), path.join(".claude/skills/out")).unwrap();
+    assert_eq!(item().form, ItemForm::Odd);
+}
+
+#[test]
+fn a_changed_file_of_the_users_own_configuration_is_found() {
+    let (config, dotfiles) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = config.path();
+    fs::write(dotfiles.path().join("s.json"), "{}").unwrap();
+    std::os::unix::fs::symlink(dotfiles.path().join("s.json"), path.join("settings.json")).unwrap();
+    fs::create_dir_all(path.join("projects/x")).unwrap();
+    let before = user_agent_files(path);
+    let differs = || differing(&before, &user_agent_files(path));
+    fs::write(path.join("projects/x/history.jsonl"), "x").unwrap();
+    fs::write(path.join(".credentials.json"), "x").unwrap();
+    assert_eq!(differs(), Vec::<PathBuf>::new());
+    fs::write(dotfiles.path().join("s.json"), "{\"hooks\": {}}").unwrap();
+    fs::create_dir_all(path.join("skills/x")).unwrap();
+    fs::write(path.join("skills/x/SKILL.md"), "x").unwrap();
+    let path = path.canonicalize().unwrap();
+    assert_eq!(differs(), [path.join("settings.json"), path.join("skills")]);
+}

@@ -122,6 +122,8 @@ impl AgentEnv {
             clock: Arc::new(move || Now { wall: jiff::Timestamp::now(), mono: start.elapsed() }),
             show: None,
             secrets: Secrets::default(),
+            judge: None,
+            notices: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 mod approval;
 mod control;
 mod journal;
+mod judge;
 mod locks;
 mod money;
 mod private_git;

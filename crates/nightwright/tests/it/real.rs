@@ -23,6 +23,7 @@ mod failures;
 mod gains;
 mod gate;
 mod injections;
+mod judge;
 mod limits;
 mod modes;
 mod permissions;

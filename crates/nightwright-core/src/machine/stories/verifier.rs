@@ -60,6 +60,26 @@ fn the_model_that_is_named_is_asked() {
 }
 
 #[test]
+fn a_verifier_that_loaded_extensions_has_not_judged() {
+    story(
+        "
+        given model always
+        > start
+        > iteration A->B promise
+          -> start call 1, haiku, no tools
+        > call ready loaded=skills
+        > call yes
+          warning: ignored the answer of a `verify` call: its program loaded skills, which the agent could have written
+          not verdict_given
+          -> start call 2, haiku, no tools
+        > call ready
+        > call yes
+          verdict_given Yes
+        ",
+    );
+}
+
+#[test]
 fn a_model_that_there_is_not_is_asked_for_once_and_then_the_agents_own() {
     story(
         "

@@ -12,12 +12,13 @@ use crate::units::{Now, Tokens, Usd};
 
 use super::given::duration;
 
-/// Parses the words of `ready`: `model=NAME`, `failed=SERVER`.
+/// Parses the words of `ready`: `model=NAME`, `failed=SERVER`, `loaded=skills`.
 pub(super) fn ready(words: &[&str]) -> Ready {
     let mut ready = Ready::default();
     for word in words {
         match word.split_once('=') {
             Some(("model", name)) => name.clone_into(&mut ready.model),
+            Some(("loaded", "skills")) => ready.loaded.push("skills"),
             Some(("failed", server)) => ready.failed_servers.push(server.to_owned()),
             other => panic!("an agent is never ready like {other:?}"),
         }

@@ -151,6 +151,7 @@ impl PendingRequests {
                 let inspection = Inspection { findings: vec![finding], ..Inspection::default() };
                 Input::Inspected(self.changes.take()?, Box::new(inspection))
             }
+            ["call", "ready", rest @ ..] => Input::Call(self.call?, AgentNews::Ready(ready(rest))),
             ["call", "fails", outcome, rest @ ..] => self.call_over(report(outcome, rest, *now))?,
             ["call", answer, rest @ ..] => self.call_says(answer, text, rest, *now)?,
             ["hook", rest @ ..] => Input::Hook(self.hook.take()?, hook_answer(rest)),

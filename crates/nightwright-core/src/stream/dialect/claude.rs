@@ -7,8 +7,10 @@ mod classify;
 mod command;
 mod decode;
 mod deltas;
+mod described;
 mod edits;
 mod fast_path;
+mod judge;
 mod known;
 mod lenient;
 mod model;
@@ -24,7 +26,12 @@ pub use command::{
 };
 pub use decode::{decode, is_only_a_part, subject_of};
 pub use deltas::{ends_turn, streamed};
+pub use described::describe;
 pub use edits::edited_file;
+pub use judge::{
+    CONFIG_FOLDER, CONFIG_VARIABLE, JUDGE_ENVIRONMENT, LOGIN_VARIABLE, SETTINGS_FILE, STATE_FILE,
+    judge_settings, judge_state,
+};
 pub use model::is_model;
 pub use price::price;
 pub use schema::{SHOWN_STRINGS, STRINGS};

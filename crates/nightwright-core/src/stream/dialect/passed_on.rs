@@ -55,7 +55,7 @@ pub(super) fn allows(name: &str, also: &[&str]) -> bool {
 }
 
 /// Matches a pattern with at most one star, which stands for at least one character.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((before, after)) => {

@@ -23,8 +23,9 @@ use tokio::time::{sleep, timeout};
 
 use super::listen::{OutputListener, OutputPipes, OutputRecording};
 use super::raw::RawOutput;
-use super::{AgentInput, AgentSetup, ClockFn, ShowFn, WarnedOnce};
+use super::{AgentInput, AgentSetup, ClockFn, NoticesFn, ShowFn, WarnedOnce};
 use crate::agent::cancel::Cancellation;
+use crate::agent::judge_home::JudgeHome;
 use crate::agent::{AgentRequest, NewsSender, NewsSource, environment};
 use crate::files;
 use crate::process::{Child, Launch, Stdin, Survivors, spawn};
@@ -58,6 +59,8 @@ pub(super) struct AttemptTask {
     clock: ClockFn,
     show: Option<ShowFn>,
     secrets: Secrets,
+    judge: Option<JudgeHome>,
+    notices: Option<NoticesFn>,
 }
 
 impl AttemptTask {
@@ -89,6 +92,8 @@ impl AttemptTask {
             clock: Arc::clone(&setup.clock),
             show: setup.show.clone(),
             secrets: setup.secrets.clone(),
+            judge: setup.judge.clone().filter(|_| request.purpose.is_some()),
+            notices: setup.notices.clone(),
             request,
         }
     }
@@ -103,6 +108,7 @@ pub(super) async fn run(
 ) {
     let warned = job.warned.clone();
     let (temp, room) = (job.temp.clone(), room(job.request.source));
+    let notices = job.notices.clone();
     let report = match begin_unless_cut(&job, cuts.clone()).await {
         Ok(child) => attempt(job, child, &news, cuts, messages).await,
         Err(outcome) => AttemptReport::bare(outcome),
@@ -114,6 +120,13 @@ pub(super) async fn run(
             new.join(", ")
         ))
         .await;
+    }
+    if let Some(notices) = notices {
+        // A panic there loses the notices, but must not lose the report.
+        let found = tokio::task::spawn_blocking(move || notices()).await.unwrap_or_default();
+        for text in warned.first_time(&found) {
+            news.warn(text.to_owned()).await;
+        }
     }
     news.send(AgentNews::Exited(Box::new(report))).await;
     // The folder can be large, and nothing waits for its removal.
@@ -165,6 +178,12 @@ async fn begin(job: &AttemptTask) -> Result<Child, AttemptOutcome> {
     })?;
     let mut launch = job.launch.clone();
     environment::set_temp(&mut launch.environment, job.dialect, &room);
+    if let Some(judge) = &job.judge {
+        let furnished = judge.furnish(&room, &mut launch.environment);
+        furnished.map_err(|error| {
+            not_started(format!("cannot create its configuration in `{}`: {error}", room.display()))
+        })?;
+    }
     let mut waits = START_RETRY_DELAYS.iter();
     loop {
         let error = match spawn(&launch).await {

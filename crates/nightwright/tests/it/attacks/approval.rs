@@ -5,7 +5,8 @@ use std::fs;
 use nightwright_core::outcome::{Outcome, Proof, Strictness};
 use serde_json::Value;
 
-use crate::harness::TestEnv;
+use crate::fake_agent::FakeAgentEnv;
+use crate::harness::{TestEnv, finish};
 
 const USER: &str = "[limits]\nmax_cost = 1\nmax_iterations = 2\n\
     [verify]\nmodel = \"always\"\ntamper = \"reject\"\n\
@@ -120,4 +121,99 @@ fn a_project_loosens_no_budget_of_several_tasks() {
     env.run(&["trust", "--yes"]).exits(0);
     let output = env.run(&[&fixed[..], &["--rehearsal", &script]].concat());
     assert!(!output.err.contains("the budget is used up"), "{}", output.err);
+}
+
+/// An agent that notes the sources of its settings, and plants a file in its first iteration.
+const PLANTS: &str = r#"
+read -r prompt
+for word; do
+    [ "$before" != --setting-sources ] || echo "$word" >>"$fake/sources"
+    before=$word
+done
+init
+if [ ! -e "$fake/planted" ] && [ -e "$fake/plant" ]; then
+    mkdir -p "$(dirname "$PLANTED")"
+    echo '{"hooks": {"Stop": []}}' >"$PLANTED"
+    touch "$fake/planted"
+fi
+echo work >>made.txt
+result "I worked."
+"#;
+
+/// Runs two iterations, and returns the sources of the settings of each.
+fn sources(fake: &FakeAgentEnv) -> (Vec<String>, String) {
+    fs::write(fake.agent.file("sources"), "").unwrap();
+    let child = fake.command(&["-m", "2"]).spawn().unwrap();
+    let said = finish(child).err;
+    (fake.agent.read("sources").lines().map(str::to_owned).collect(), said)
+}
+
+#[test]
+fn what_the_agent_plants_in_its_settings_is_not_used_and_with_an_approval_it_is() {
+    for planted in [
+        ".claude/skills/x/SKILL.md",
+        ".claude/agents/x.md",
+        ".claude/commands/x.md",
+        ".claude/hooks/x.sh",
+        ".claude/rules/x.md",
+        ".claude/output-styles/x.md",
+        ".claude/settings.local.json",
+        ".mcp.json",
+        ".claude/settings.json",
+    ] {
+        let fake = FakeAgentEnv::new(&PLANTS.replace("$PLANTED", planted));
+        fs::create_dir_all(fake.env.project().join(".claude")).unwrap();
+        fake.env.file(".claude/settings.json", "{}");
+        fake.env.run(&["trust", "--yes"]).exits(0);
+        let (used, said) = sources(&fake);
+        assert_eq!(used, ["user,project"; 2], "{planted}: {said}");
+        assert!(!said.contains("changed during the run"), "{planted}: {said}");
+
+        fs::write(fake.agent.file("plant"), "").unwrap();
+        let (used, said) = sources(&fake);
+        assert_eq!(used, ["user,project", "user"], "{planted}: {said}");
+        assert_eq!(said.matches("changed during the run").count(), 1, "{planted}: {said}");
+        let (used, said) = sources(&fake);
+        assert_eq!(used, ["user"; 2], "{planted}: {said}");
+        assert!(said.contains("does not use the project's own settings"), "{planted}: {said}");
+
+        fake.env.run(&["trust", "--yes"]).exits(0);
+        let (used, said) = sources(&fake);
+        assert_eq!(used, ["user,project"; 2], "{planted}: {said}");
+    }
+}
+
+#[test]
+fn the_approval_shows_what_the_agents_settings_run() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join(".claude/skills/x")).unwrap();
+    env.file(
+        ".claude/settings.json",
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./evil.sh"}]}]},
+            "env": {"GIT_ASKPASS": "./evil.sh", "MY_TOKEN": "s3cret"}, "apiKeyHelper": "./key.sh"}"#,
+    )
+    .file(".mcp.json", r#"{"mcpServers": {"x": {"command": "npx", "args": ["evil"]}}}"#)
+    .file(".claude/skills/x/SKILL.md", "Do it.");
+    let list = |env: &TestEnv| env.run(&["trust", "--list"]).exits(1).out;
+    insta::assert_snapshot!(list(&env), @"
+    new      .claude/settings.json
+             agent settings, 178 bytes
+             | apiKeyHelper: ./key.sh
+             | hook Stop: ./evil.sh
+             | env: GIT_ASKPASS=./evil.sh
+             | env: MY_TOKEN=***
+    new      .mcp.json
+             MCP servers, which give the agent additional tools, 59 bytes
+             | MCP server x: npx evil
+    new      .claude/skills
+             skills: 1 file
+             | .claude/skills/x/SKILL.md
+    ");
+    env.run(&["trust", "--yes"]).exits(0);
+    env.file(".claude/skills/x/SKILL.md", "Do something else.");
+    env.file(".claude/settings.json", "{}");
+    let changed = list(&env);
+    for line in ["- | hook Stop: ./evil.sh", "+ .claude/skills/x/SKILL.md"] {
+        assert!(changed.contains(line), "{line}: {changed}");
+    }
 }

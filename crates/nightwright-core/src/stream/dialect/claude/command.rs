@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::permissions::Permissions;
-use crate::stream::dialect::{AgentOptions, InputShape, ToolAccess};
+use crate::stream::dialect::{AgentOptions, Extensions, InputShape, ToolAccess};
 
 /// Variables that override the user's environment. Nightwright alone handles waits and retries, and
 /// a background command would keep the process alive for minutes after its result.
@@ -52,17 +52,17 @@ pub fn arguments(options: &AgentOptions<'_>) -> Vec<String> {
         Permissions::Bypass => arguments.option("--dangerously-skip-permissions"),
     }
     arguments.several("--disallowedTools", options.disallowed_tools);
-    // The user's MCP servers would add their own tools to these.
     match options.tools {
         ToolAccess::Usual => {}
-        ToolAccess::ReadOnly => {
-            arguments.with("--tools", Some("Read,Grep,Glob"));
-            arguments.option("--strict-mcp-config");
-        }
-        ToolAccess::None => {
-            arguments.with("--tools", Some(""));
-            arguments.option("--strict-mcp-config");
-        }
+        ToolAccess::ReadOnly => arguments.with("--tools", Some("Read,Grep,Glob")),
+        ToolAccess::None => arguments.with("--tools", Some("")),
+    }
+    // The user's MCP servers would add their own tools to restricted ones.
+    if options.extensions == Extensions::None || options.tools != ToolAccess::Usual {
+        arguments.option("--strict-mcp-config");
+    }
+    if options.extensions == Extensions::None {
+        arguments.option("--disable-slash-commands");
     }
     arguments.with("--output-format", Some("stream-json"));
     arguments.option("--verbose");
@@ -236,7 +236,10 @@ mod tests {
         assert_eq!(value("--json-schema"), "{}");
         assert_eq!((value("--max-turns"), value("--model")), ("3", "haiku"));
         let reads = words(&AgentOptions { tools: ToolAccess::ReadOnly, ..AgentOptions::default() });
-        assert!(reads.contains("--tools Read,Grep,Glob"), "{reads}");
+        assert!(reads.contains("--tools Read,Grep,Glob --strict-mcp-config --output"), "{reads}");
+        let extensions = Extensions::None;
+        let judges = words(&AgentOptions { extensions, ..AgentOptions::default() });
+        assert!(judges.contains("--strict-mcp-config --disable-slash-commands"), "{judges}");
     }
 
     #[test]

@@ -12,8 +12,8 @@ use super::fast_path::{FastDelta, TEXT, fast_delta};
 use super::known;
 use super::lenient::{LenientMap, LenientNumber, LenientObject, LenientText, names};
 use super::schema::{
-    ClaudeLine, ContentBlock, ModelUsage, PartialLine, RateLimitInfo, RateLimitWindow, StreamDelta,
-    StreamEvent, ToolInput, Usage,
+    ClaudeLine, ContentBlock, ModelUsage, PartialLine, Plugin, RateLimitInfo, RateLimitWindow,
+    StreamDelta, StreamEvent, ToolInput, Usage,
 };
 use crate::stream::message::{
     AgentMessage, BadLine, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts,
@@ -279,7 +279,22 @@ fn beating(line: ClaudeLine<'_>) -> Cow<'_, str> {
     }
 }
 
+/// Returns the kinds of extensions that the program has loaded. Plugins that are a part of the
+/// program do not count.
+fn loaded(line: &ClaudeLine<'_>) -> Vec<&'static str> {
+    let is_foreign = |plugin: &LenientObject<Plugin<'_>>| {
+        plugin.0.as_ref().is_none_or(|plugin| plugin.path.0 != "builtin")
+    };
+    let kinds = [
+        ("memory files", line.memory_paths.0.as_ref().is_some_and(|paths| !paths.is_empty())),
+        ("skills", line.skills.length > 0),
+        ("plugins", line.plugins.entries.iter().any(is_foreign)),
+    ];
+    kinds.into_iter().filter_map(|(kind, is_loaded)| is_loaded.then_some(kind)).collect()
+}
+
 fn ready(line: ClaudeLine<'_>) -> Ready {
+    let loaded = loaded(&line);
     let servers = line.mcp_servers.entries.into_iter().filter_map(|server| server.0);
     Ready {
         model: line.model.0.into_owned(),
@@ -295,6 +310,7 @@ fn ready(line: ClaudeLine<'_>) -> Ready {
             .take(MAX_SERVERS)
             .map(|server| beginning(&server.name.0, MAX_NAME).to_owned())
             .collect(),
+        loaded,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Other fields are skipped without being examined, so invalid data in them does no harm.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::lenient::{
@@ -91,6 +92,11 @@ pub(super) struct ClaudeLine<'a> {
     pub(super) tools: LenientList<LenientText<'a>>,
     #[serde(borrow)]
     pub(super) mcp_servers: LenientList<LenientObject<McpServer<'a>>>,
+    #[serde(borrow)]
+    pub(super) skills: LenientList<LenientText<'a>>,
+    #[serde(borrow)]
+    pub(super) plugins: LenientList<LenientObject<Plugin<'a>>>,
+    pub(super) memory_paths: LenientMap<IgnoredAny>,
 
     // All other lines.
     #[serde(rename = "isReplay")]
@@ -236,6 +242,13 @@ pub(super) struct McpServer<'a> {
     pub(super) name: LenientText<'a>,
     #[serde(borrow)]
     pub(super) status: LenientText<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Plugin<'a> {
+    #[serde(borrow)]
+    pub(super) path: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
