@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::withheld::withheld_patterns;
 
 use super::keys::{KEYS, Key};
 use super::variables::{VARIABLES, VariableReader};
@@ -60,6 +61,30 @@ fn entry(text: &mut String, key: &Key) {
     text.push('\n');
 }
 
+/// Adds the variables of the user's environment that each kind of program gets.
+fn add_passed_on(text: &mut String) {
+    text.push_str(
+        "\n## Passed on to the agent\n\n\
+         Of your environment, `claude` gets these variables, and those in `agent.pass_env`. A \
+         credential that matches a pattern for tools,\nsuch as `CARGO_REGISTRY_TOKEN`, is not \
+         passed on.\n\n| variable | if this is set |\n| --- | --- |\n",
+    );
+    for (pattern, switch) in Dialect::Claude.environment_listed() {
+        let switch = switch.map(|switch| format!("`{switch}`")).unwrap_or_default();
+        let _ = writeln!(text, "| `{pattern}` | {switch} |");
+    }
+    text.push_str(
+        "\n## Withheld from checks and hooks\n\n\
+         Checks and hooks get your environment without these variables. `verify.pass_env` lists \
+         exceptions; a login needs its full name\nthere. `LD_LIBRARY_PATH` has no folders of the \
+         project, for any program.\n\n| reason | variables |\n| --- | --- |\n",
+    );
+    for (reason, patterns) in withheld_patterns() {
+        let patterns: Vec<_> = patterns.iter().map(|pattern| format!("`{pattern}`")).collect();
+        let _ = writeln!(text, "| {reason} | {} |", patterns.join(", "));
+    }
+}
+
 /// Generates the page `docs/reference/environment.md`.
 pub fn environment_page() -> String {
     let mut text = String::from(
@@ -102,5 +127,6 @@ pub fn environment_page() -> String {
     for (name, value) in Dialect::Claude.environment_defaults() {
         let _ = writeln!(text, "| `{name}` | `{value}` unless you set it, for `claude`. |");
     }
+    add_passed_on(&mut text);
     text
 }
