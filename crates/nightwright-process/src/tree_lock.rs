@@ -38,8 +38,13 @@ pub fn is_free(path: &Path, patience: Duration) -> io::Result<bool> {
 }
 
 fn open(options: &mut std::fs::OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
-    options.mode(0o600).custom_flags(flags).open(path)
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = options.mode(0o600).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
 }
 
 fn free(patience: Duration, take: impl Fn() -> Result<(), TryLockError>) -> io::Result<bool> {
