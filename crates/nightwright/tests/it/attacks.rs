@@ -3,7 +3,9 @@
 
 mod approval;
 mod control;
+mod environment;
 mod journal;
 mod locks;
 mod money;
 mod private_git;
+mod templates;
