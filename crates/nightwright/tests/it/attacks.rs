@@ -4,6 +4,7 @@
 mod approval;
 mod control;
 mod environment;
+mod files;
 mod journal;
 mod locks;
 mod money;
