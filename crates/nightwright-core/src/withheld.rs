@@ -37,7 +37,11 @@ const LOGIN: &[&str] = &[
 /// Also the agent's login, if it is configured for that cloud.
 const CLOUDS: &[(&str, &str)] = &[
     ("CLAUDE_CODE_USE_BEDROCK", "AWS_ACCESS_KEY_ID"),
+    ("CLAUDE_CODE_USE_BEDROCK", "AWS_SECRET_ACCESS_KEY"),
+    ("CLAUDE_CODE_USE_BEDROCK", "AWS_SESSION_TOKEN"),
     ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS"),
+    ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_API_KEY"),
+    ("CLAUDE_CODE_USE_FOUNDRY", "ANTHROPIC_FOUNDRY_API_KEY"),
 ];
 /// Patterns for the names of credentials, in capital letters.
 const CREDENTIALS: &[&str] = &["*_TOKEN", "*_SECRET*", "*_KEY", "*_PASSWORD", "*_APIKEY", "*_PAT"];
@@ -108,23 +112,24 @@ pub fn is_login(name: &str) -> bool {
 
 /// The folders of a library path outside the project. Empty and relative ones mean the current
 /// folder, in which the agent can put a library. `None` if no folder is left.
-pub fn library_path(value: &str, project: &str) -> Option<String> {
+pub fn library_path(value: &str, is_inside: impl Fn(&Path) -> bool) -> Option<String> {
     let is_outside = |folder: &&str| {
         let folder = Path::new(folder);
         let climbs = folder.components().any(|part| part == Component::ParentDir);
-        let is_inside = !project.is_empty() && folder.starts_with(project);
-        folder.is_absolute() && !climbs && !is_inside
+        folder.is_absolute() && !climbs && !is_inside(folder)
     };
     let folders: Vec<_> = value.split(':').filter(is_outside).collect();
     (!folders.is_empty()).then(|| folders.join(":"))
 }
 
 /// The patterns of the variables that checks and hooks do not get, by reason, for the documentation.
-pub fn withheld_patterns() -> [(&'static str, Vec<&'static str>); 4] {
+pub fn withheld_patterns() -> [(&'static str, Vec<&'static str>); 5] {
     let credentials = CREDENTIALS.iter().chain(REGISTRIES).copied();
+    let of_clouds = CLOUDS.iter().map(|(_, login)| *login).collect();
     [
         ("an enclosing agent session or run", SESSION.to_vec()),
         ("the login of the agent", LOGIN.to_vec()),
+        ("its login for a cloud, if it uses the cloud", of_clouds),
         ("credentials, in upper or lower case", credentials.chain(["BUNDLE_*__*"]).collect()),
         ("loading of libraries, except `LD_LIBRARY_PATH`", vec![LOADER]),
     ]
@@ -365,7 +370,7 @@ mod tests {
             is_withheld(name, Some(Withheld::Loader));
         }
         is_withheld(LIBRARY_PATH, None);
-        let path = |value: &str| library_path(value, "/srv/project");
+        let path = |value: &str| library_path(value, |path| path.starts_with("/srv/project"));
         assert_eq!(path("/opt/lib:/usr/lib").as_deref(), Some("/opt/lib:/usr/lib"));
         assert_eq!(path("lib::/srv/project/lib:/opt/lib:.").as_deref(), Some("/opt/lib"));
         assert_eq!(path("/opt/../srv/project"), None);
@@ -376,6 +381,16 @@ mod tests {
         let withheld = |pass: &[&str]| withheld("ANTHROPIC_API_KEY", &names(pass), |_| false);
         assert_eq!(withheld(&["*", "ANTHROPIC_*"]), Some(Withheld::Login));
         assert_eq!(withheld(&["ANTHROPIC_API_KEY"]), None);
+    }
+
+    #[test]
+    fn the_login_for_a_cloud_is_a_login_only_if_the_agent_uses_the_cloud() {
+        let pass = names(&["AWS_*"]);
+        let withheld =
+            |switch| withheld("AWS_SECRET_ACCESS_KEY", &pass, |other| Some(other) == switch);
+        assert_eq!(withheld(Some("CLAUDE_CODE_USE_BEDROCK")), Some(Withheld::Login));
+        assert_eq!(withheld(Some("CLAUDE_CODE_USE_VERTEX")), None);
+        assert_eq!(withheld(None), None);
     }
 
     #[test]

@@ -92,8 +92,13 @@ pub fn keep_libraries_outside(all: &mut Vec<(OsString, OsString)>, project: &Pat
     let Some(found) = all.iter().position(|(name, _)| name == withheld::LIBRARY_PATH) else {
         return;
     };
+    let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let is_inside = |folder: &Path| {
+        let real = folder.canonicalize();
+        folder.starts_with(&project) || real.is_ok_and(|real| real.starts_with(&project))
+    };
     let value = all[found].1.to_string_lossy().into_owned();
-    match withheld::library_path(&value, &project.to_string_lossy()) {
+    match withheld::library_path(&value, is_inside) {
         Some(safe) => all[found].1 = safe.into(),
         None => {
             all.remove(found);

@@ -1,5 +1,6 @@
 //! Generates the reference pages for configuration and environment.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use nightwright_core::stream::dialect::Dialect;
@@ -65,13 +66,18 @@ fn entry(text: &mut String, key: &Key) {
 fn add_passed_on(text: &mut String) {
     text.push_str(
         "\n## Passed on to the agent\n\n\
-         Of your environment, `claude` gets these variables, and those in `agent.pass_env`. A \
-         credential that matches a pattern for tools,\nsuch as `CARGO_REGISTRY_TOKEN`, is not \
-         passed on.\n\n| variable | if this is set |\n| --- | --- |\n",
+         Of your environment, `claude` gets these variables, and those in `agent.pass_env`. This \
+         applies to attempts and to calls, such\nas the verdict of a judge. A credential that \
+         matches a pattern for tools, such as `CARGO_REGISTRY_TOKEN`, is not passed on.\n\n\
+         | if this is set | variables |\n| --- | --- |\n",
     );
+    let mut listed: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (pattern, switch) in Dialect::Claude.environment_listed() {
-        let switch = switch.map(|switch| format!("`{switch}`")).unwrap_or_default();
-        let _ = writeln!(text, "| `{pattern}` | {switch} |");
+        listed.entry(switch).or_default().push(format!("`{pattern}`"));
+    }
+    for (switch, patterns) in listed {
+        let switch = switch.map_or("(always)".to_owned(), |switch| format!("`{switch}`"));
+        let _ = writeln!(text, "| {switch} | {} |", patterns.join(", "));
     }
     text.push_str(
         "\n## Withheld from checks and hooks\n\n\

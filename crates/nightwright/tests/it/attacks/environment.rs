@@ -45,7 +45,9 @@ fn environments(variables: &[(&str, &str)]) -> [String; 4] {
     let mut command = env.command(&[&run[..], &[&script, "--verify", &verify]].concat());
     command.env("NIGHTWRIGHT_VERIFY_MODEL", "always").envs(variables.iter().copied());
     // The path of the project is not known before.
-    let libraries = format!(":.:lib:{}/lib:/opt/lib", env.project().display());
+    std::os::unix::fs::symlink(env.project(), env.path("link")).unwrap();
+    let [project, link] = [env.project(), env.path("link")].map(|path| path.display().to_string());
+    let libraries = format!(":.:lib:{project}/lib:{link}:/opt/lib");
     command.env("LD_LIBRARY_PATH", libraries).env("LD_BIND_NOW", "1").env("LD_AUDIT", "");
     finish(command.spawn().unwrap()).exits(0);
     PROGRAMS.map(|name| fs::read_to_string(env.path(name)).unwrap())
