@@ -45,6 +45,9 @@ fn a_filter_in_the_private_folder_runs_nothing_and_plain_git_would_run_it() {
     let folder = project.join(".git");
     let config = fs::read_to_string(folder.join("config")).unwrap();
     fs::write(folder.join("config"), config + &filter).unwrap();
+    let doctor = env.run(&["doctor"]);
+    assert!(doctor.out.contains("some changes in the project are not committed"), "{}", doctor.out);
+    assert!(!ran.exists(), "doctor ran the program of the agent");
     let status = Command::new("git").arg("status").current_dir(&project).output().unwrap();
     assert!(status.status.success() && ran.exists(), "{status:?}");
 }
