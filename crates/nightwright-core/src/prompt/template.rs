@@ -115,7 +115,6 @@ pub fn render(
 /// The tags of a template.
 #[derive(Debug, Default)]
 struct TemplateTags<'t> {
-    /// The inserted names.
     names: Vec<&'t str>,
     /// The number of tags and names.
     count: usize,

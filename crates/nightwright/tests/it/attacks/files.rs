@@ -20,7 +20,7 @@ const BLOCKED: Duration = Duration::from_millis(500);
 /// Creates something at a path.
 type Make = fn(&Path);
 
-/// What an attacker puts in place of a file.
+/// The things that an attacker puts in place of a file.
 const KINDS: [(&str, Make); 4] = [
     ("pipe", |path| {
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());

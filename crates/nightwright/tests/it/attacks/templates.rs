@@ -49,7 +49,7 @@ fn a_template_that_would_exhaust_the_program_is_refused_and_a_small_one_is_not()
     run(&(nested(20) + &inserted.repeat(15)), 60_000).exits(0);
 }
 
-/// Renders what the attack needs, in a process of its own: this test starts itself.
+/// Renders what the attack needs, in a separate process: this test starts itself.
 #[test]
 fn the_template_engine_alone_has_no_limits() {
     if std::env::var_os(UNBOUNDED).is_some() {
