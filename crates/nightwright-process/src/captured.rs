@@ -207,7 +207,8 @@ impl CapturedChild {
         };
         let (ours, theirs) = UnixStream::pair()?;
         // The command holds the other end, and must be gone before the guard's end is waited for.
-        let started = orphans::start_blocking(&mut start::command(guard, theirs));
+        // A group leader makes no session: a new one waits for its share of a busy processor.
+        let started = orphans::start_blocking(start::command(guard, theirs).process_group(0));
         let (child, noted) = started
             .map_err(|error| io::Error::other(format!("cannot start its guard: {error}")))?;
         let requests = Some(ours.try_clone()?);
