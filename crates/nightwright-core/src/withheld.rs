@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// Variables set by an agent or by a run for the programs it starts.
 const SESSION: &[&str] = &[
@@ -37,10 +37,35 @@ const LOGIN: &[&str] = &[
 /// Also the agent's login, if it is configured for that cloud.
 const CLOUDS: &[(&str, &str)] = &[
     ("CLAUDE_CODE_USE_BEDROCK", "AWS_ACCESS_KEY_ID"),
+    ("CLAUDE_CODE_USE_BEDROCK", "AWS_SECRET_ACCESS_KEY"),
+    ("CLAUDE_CODE_USE_BEDROCK", "AWS_SESSION_TOKEN"),
     ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS"),
+    ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_API_KEY"),
+    ("CLAUDE_CODE_USE_FOUNDRY", "ANTHROPIC_FOUNDRY_API_KEY"),
 ];
-/// Patterns for the names of credentials.
-const CREDENTIALS: &[&str] = &["*_TOKEN", "*_SECRET*", "*_KEY", "*_PASSWORD"];
+/// Patterns for the names of credentials, in capital letters.
+const CREDENTIALS: &[&str] = &["*_TOKEN", "*_SECRET*", "*_KEY", "*_PASSWORD", "*_APIKEY", "*_PAT"];
+/// Names and patterns for the credentials of package registries, in capital letters, and words that
+/// are a credential alone.
+const REGISTRIES: &[&str] = &[
+    "APIKEY",
+    "COMPOSER_AUTH",
+    "DOCKER_AUTH_CONFIG",
+    "GOAUTH",
+    "NPM_CONFIG__AUTH",
+    "NUGETPACKAGESOURCECREDENTIALS_*",
+    "PASSWORD",
+    "POETRY_PYPI_TOKEN_*",
+    "SECRET",
+    "TOKEN",
+    "VSS_NUGET_EXTERNAL_FEED_ENDPOINTS",
+    "*:_AUTH",
+    "*_AUTHTOKEN",
+];
+/// The variable with the folders in which programs look for libraries.
+pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+/// Variables that make every program load a library, or report what it loads.
+const LOADER: &str = "LD_*";
 /// The number of names that are listed; the rest is counted.
 const NAMED: usize = 6;
 /// Shorter words in capital letters are seldom variables.
@@ -55,22 +80,59 @@ pub enum Withheld {
     Login,
     /// The variable has the name of a credential.
     Credential,
+    /// The variable changes how programs load libraries, which the agent could have written.
+    Loader,
 }
 
 /// The reason why checks and hooks do not get a variable, if any. `pass` are the exceptions of
-/// `verify.pass_env`; `is_set` tells which other variables are set.
+/// `verify.pass_env`; a login is an exception only by its full name. `is_set` tells which other
+/// variables are set.
 pub fn withheld(name: &str, pass: &[String], is_set: impl Fn(&str) -> bool) -> Option<Withheld> {
+    let is_cloud = |(cloud, login): &(&str, &str)| *login == name && is_set(cloud);
+    if is_login(name) || CLOUDS.iter().any(is_cloud) {
+        let is_named = pass.iter().any(|pattern| pattern == name);
+        return (!is_named).then_some(Withheld::Login);
+    }
     if pass.iter().any(|pattern| fits(pattern, name)) {
         return None;
     }
-    let is_cloud = |(cloud, login): &(&str, &str)| *login == name && is_set(cloud);
-    if LOGIN.contains(&name) || CLOUDS.iter().any(is_cloud) {
-        return Some(Withheld::Login);
+    if fits(LOADER, name) && name != LIBRARY_PATH {
+        return Some(Withheld::Loader);
     }
     if SESSION.iter().any(|pattern| fits(pattern, name)) {
         return Some(Withheld::Session);
     }
     is_credential(name).then_some(Withheld::Credential)
+}
+
+/// Whether a variable is the agent's login, whatever the agent is configured for.
+pub fn is_login(name: &str) -> bool {
+    LOGIN.contains(&name)
+}
+
+/// The folders of a library path outside the project. Empty and relative ones mean the current
+/// folder, in which the agent can put a library. `None` if no folder is left.
+pub fn library_path(value: &str, is_inside: impl Fn(&Path) -> bool) -> Option<String> {
+    let is_outside = |folder: &&str| {
+        let folder = Path::new(folder);
+        let climbs = folder.components().any(|part| part == Component::ParentDir);
+        folder.is_absolute() && !climbs && !is_inside(folder)
+    };
+    let folders: Vec<_> = value.split(':').filter(is_outside).collect();
+    (!folders.is_empty()).then(|| folders.join(":"))
+}
+
+/// The patterns of the variables that checks and hooks do not get, by reason, for the documentation.
+pub fn withheld_patterns() -> [(&'static str, Vec<&'static str>); 5] {
+    let credentials = CREDENTIALS.iter().chain(REGISTRIES).copied();
+    let of_clouds = CLOUDS.iter().map(|(_, login)| *login).collect();
+    [
+        ("an enclosing agent session or run", SESSION.to_vec()),
+        ("the login of the agent", LOGIN.to_vec()),
+        ("its login for a cloud, if it uses the cloud", of_clouds),
+        ("credentials, in upper or lower case", credentials.chain(["BUNDLE_*__*"]).collect()),
+        ("loading of libraries, except `LD_LIBRARY_PATH`", vec![LOADER]),
+    ]
 }
 
 /// Whether a variable has the name of a credential.
@@ -80,7 +142,10 @@ pub fn is_credential(name: &str) -> bool {
         Some(start) => name.contains(start.trim_start_matches('*')),
         None => fits(pattern, &name),
     };
-    CREDENTIALS.iter().any(fits_inside)
+    // Bundler: `BUNDLE_GEMS__EXAMPLE__COM` has the login to gems.example.com.
+    let is_host = name.strip_prefix("BUNDLE_").is_some_and(|host| host.contains("__"));
+    let is_registry = || REGISTRIES.iter().any(|pattern| fits(pattern, &name));
+    is_host || CREDENTIALS.iter().any(fits_inside) || is_registry()
 }
 
 /// Whether a name matches a pattern, in which one `*` stands for any text.
@@ -196,8 +261,7 @@ pub fn withheld_line(
     pass: &[String],
 ) -> Option<String> {
     // No check needs the login of the agent that is being checked.
-    let names: Vec<_> =
-        names.iter().filter(|name| !LOGIN.contains(&name.as_str())).cloned().collect();
+    let names: Vec<_> = names.iter().filter(|name| !is_login(name)).cloned().collect();
     let (list, it) = listed(&names)?;
     let is_likely = |name: &&String| mentioned.contains(*name);
     let likely: Vec<_> = names.iter().filter(is_likely).cloned().collect();
@@ -276,6 +340,18 @@ mod tests {
             "MY_SECRET_THING",
             "STRIPE_API_KEY",
             "PGPASSWORD_PASSWORD",
+            "npm_config_//registry.example/:_authToken",
+            "npm_config__auth",
+            "NODE_AUTH_TOKEN",
+            "TWINE_PASSWORD",
+            "POETRY_PYPI_TOKEN_PRIVATE",
+            "BUNDLE_GEMS__EXAMPLE__COM",
+            "NuGetPackageSourceCredentials_feed",
+            "COMPOSER_AUTH",
+            "DOCKER_AUTH_CONFIG",
+            "CARGO_REGISTRIES_MINE_TOKEN",
+            "GITHUB_PAT",
+            "TOKEN",
         ] {
             is_withheld(name, Some(Withheld::Credential));
         }
@@ -286,6 +362,35 @@ mod tests {
         let vertex = |name: &str| name == "CLAUDE_CODE_USE_VERTEX";
         let name = "GOOGLE_APPLICATION_CREDENTIALS";
         assert_eq!(withheld(name, &[], vertex), Some(Withheld::Login));
+    }
+
+    #[test]
+    fn the_loader_takes_nothing_from_the_project() {
+        for name in ["LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW"] {
+            is_withheld(name, Some(Withheld::Loader));
+        }
+        is_withheld(LIBRARY_PATH, None);
+        let path = |value: &str| library_path(value, |path| path.starts_with("/srv/project"));
+        assert_eq!(path("/opt/lib:/usr/lib").as_deref(), Some("/opt/lib:/usr/lib"));
+        assert_eq!(path("lib::/srv/project/lib:/opt/lib:.").as_deref(), Some("/opt/lib"));
+        assert_eq!(path("/opt/../srv/project"), None);
+    }
+
+    #[test]
+    fn a_pattern_never_covers_the_login_and_its_name_does() {
+        let withheld = |pass: &[&str]| withheld("ANTHROPIC_API_KEY", &names(pass), |_| false);
+        assert_eq!(withheld(&["*", "ANTHROPIC_*"]), Some(Withheld::Login));
+        assert_eq!(withheld(&["ANTHROPIC_API_KEY"]), None);
+    }
+
+    #[test]
+    fn the_login_for_a_cloud_is_a_login_only_if_the_agent_uses_the_cloud() {
+        let pass = names(&["AWS_*"]);
+        let withheld =
+            |switch| withheld("AWS_SECRET_ACCESS_KEY", &pass, |other| Some(other) == switch);
+        assert_eq!(withheld(Some("CLAUDE_CODE_USE_BEDROCK")), Some(Withheld::Login));
+        assert_eq!(withheld(Some("CLAUDE_CODE_USE_VERTEX")), None);
+        assert_eq!(withheld(None), None);
     }
 
     #[test]

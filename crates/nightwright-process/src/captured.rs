@@ -1,29 +1,47 @@
-//! Captured commands: read-only programs such as `git`, run to completion for their output.
+//! Captured commands: programs such as `git`, run to completion for their output.
 //!
-//! They have no guard: they change nothing, run often and leave no process behind, so a guard would
-//! cost more than the command. Each leads its own process group. The group is killed when the time
-//! limit passes or when nightwright stops waiting.
+//! Each runs below a guard, like the other programs: a process that it started is killed when it
+//! exits, when the time limit passes, or when nightwright stops waiting. A program that is no
+//! nightwright, such as a test, has no guard to start. There, a command leads its own process group.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::OnceLock;
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::child::Exit;
-use super::orphans;
+use super::guard::start;
+use super::guard::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, WORD};
+use super::orphans::{self, OwnChild};
 
 /// The number of bytes of standard error that are kept.
 const MAX_STDERR_BYTES: u64 = 4 << 10;
 /// The time that a killed program gets to disappear. After that it is stuck in the kernel.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest interval between two checks whether a program that closed its output has exited.
-const MAX_POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The interval between two checks whether a killed program is gone.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// The number of messages of the threads that wait for a command: all of them fit.
+const MAX_NEWS: usize = 8;
+
+/// The program that runs as the guard of captured commands.
+static GUARD: OnceLock<PathBuf> = OnceLock::new();
+
+/// Runs all captured commands below a guard from now on.
+pub fn guard_captured_commands(guard: PathBuf) {
+    // A later call would only name the same program.
+    let _ = GUARD.set(guard);
+}
 
 /// The complete description of a command to capture.
 #[derive(Debug)]
@@ -67,41 +85,39 @@ pub enum CapturedEnd {
 /// Runs a command and blocks until it ends. Not for the main loop's thread.
 pub fn run_captured(question: CapturedCommand<'_>) -> io::Result<CapturedOutput> {
     let begin = Instant::now();
-    let CapturedCommand { program, arguments, environment, directory, input, limit, max_output } =
-        question;
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(directory)
-        .stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    let (child, _noted) = orphans::start_reader(&mut command)?;
-    let mut running = CapturedChild { child, exited: false };
-    if let Some(mut pipe) = running.child.stdin.take() {
-        // A program that does not read all of its input reports the reason itself.
-        thread::spawn(move || drop(pipe.write_all(&input)));
+    let CapturedCommand { limit, max_output, .. } = question;
+    let (sender, news) = mpsc::sync_channel(MAX_NEWS);
+    let mut running = CapturedChild::start(question, &sender)?;
+    drop(sender);
+    let (mut output, mut complaint) = (Vec::new(), Vec::new());
+    loop {
+        match news.recv_timeout(limit.saturating_sub(begin.elapsed())) {
+            Ok(CapturedNews::Output(bytes)) if bytes.len() > max_output => {
+                return Ok(CapturedOutput::cut(CapturedEnd::TooMuch, bytes));
+            }
+            Ok(CapturedNews::Output(bytes)) => output = bytes,
+            Ok(CapturedNews::Complaint(bytes)) => complaint = bytes,
+            Ok(CapturedNews::Guard(message)) => running.note(message)?,
+            Err(RecvTimeoutError::Timeout) => {
+                return Ok(CapturedOutput::cut(CapturedEnd::TimedOut, output));
+            }
+            // Every thread has ended, so the command has, and its output is complete.
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
     }
-    let output =
-        drain(running.child.stdout.take(), max_output as u64 + 1, UnreadOutput::StaysInPipe);
-    let complaint = drain(running.child.stderr.take(), MAX_STDERR_BYTES, UnreadOutput::Discarded);
-    let left = |begin: Instant| limit.saturating_sub(begin.elapsed());
-    let Ok(output) = output.recv_timeout(left(begin)) else {
-        return Ok(CapturedOutput::cut(CapturedEnd::TimedOut, Vec::new()));
-    };
-    if output.len() > max_output {
-        return Ok(CapturedOutput::cut(CapturedEnd::TooMuch, output));
-    }
-    let Some(exit) = running.wait(limit, begin)? else {
-        return Ok(CapturedOutput::cut(CapturedEnd::TimedOut, output));
-    };
-    let complaint =
-        complaint.recv_timeout(MAX_POLL_INTERVAL.max(left(begin).min(Duration::from_secs(1))));
-    let complaint = String::from_utf8_lossy(&complaint.unwrap_or_default()).trim().to_owned();
-    Ok(CapturedOutput { ended: CapturedEnd::Exited(exit), output, complaint })
+    let ended = CapturedEnd::Exited(running.exit()?);
+    let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();
+    Ok(CapturedOutput { ended, output, complaint })
+}
+
+/// News from the threads that wait for a command.
+enum CapturedNews {
+    /// Standard output, when it has ended or is too long.
+    Output(Vec<u8>),
+    /// The beginning of standard error, when it has ended.
+    Complaint(Vec<u8>),
+    /// A message from the guard.
+    Guard(GuardMessage),
 }
 
 impl CapturedOutput {
@@ -130,45 +146,165 @@ fn drain(
     pipe: Option<impl Read + Send + 'static>,
     most: u64,
     rest: UnreadOutput,
-) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    if let Some(mut pipe) = pipe {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
+    news: &SyncSender<CapturedNews>,
+    named: fn(Vec<u8>) -> CapturedNews,
+) {
+    let (Some(mut pipe), news) = (pipe, news.clone()) else { return };
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // A read error counts as end of file.
+        let _ = (&mut pipe).take(most).read_to_end(&mut bytes);
+        match rest {
+            UnreadOutput::StaysInPipe => {}
             // A read error counts as end of file.
-            let _ = (&mut pipe).take(most).read_to_end(&mut bytes);
-            match rest {
-                UnreadOutput::StaysInPipe => {}
-                // A read error counts as end of file.
-                UnreadOutput::Discarded => drop(io::copy(&mut pipe, &mut io::sink())),
-            }
-            // The receiver may already be gone.
-            let _ = sender.send(bytes);
-        });
-    }
-    receiver
+            UnreadOutput::Discarded => drop(io::copy(&mut pipe, &mut io::sink())),
+        }
+        // The receiver may already be gone.
+        let _ = news.send(named(bytes));
+    });
 }
 
-/// A child that is killed with its group unless it was seen to exit.
+/// A started command. It is killed, with all that it started, unless it was seen to exit.
 struct CapturedChild {
+    /// The guard, or the command itself without one.
     child: Child,
+    _noted: OwnChild,
+    /// The socket of the guard.
+    requests: Option<UnixStream>,
+    /// The exit of the command, as reported by the guard.
+    died: Option<Exit>,
     exited: bool,
 }
 
 impl CapturedChild {
-    /// Waits for the exit of the child. Returns `None` when the time is up.
-    fn wait(&mut self, limit: Duration, begin: Instant) -> io::Result<Option<Exit>> {
-        let mut pause = Duration::from_micros(50);
+    fn start(question: CapturedCommand<'_>, news: &SyncSender<CapturedNews>) -> io::Result<Self> {
+        let most = question.max_output as u64 + 1;
+        let mut running = match GUARD.get() {
+            Some(guard) => Self::below(guard, question, news)?,
+            None => Self::alone(question, news)?,
+        };
+        let Child { stdout, stderr, .. } = &mut running.child;
+        let (stdout, stderr) = (stdout.take(), stderr.take());
+        drain(stdout, most, UnreadOutput::StaysInPipe, news, CapturedNews::Output);
+        drain(stderr, MAX_STDERR_BYTES, UnreadOutput::Discarded, news, CapturedNews::Complaint);
+        Ok(running)
+    }
+
+    /// Starts a command below a guard.
+    fn below(
+        guard: &Path,
+        question: CapturedCommand<'_>,
+        news: &SyncSender<CapturedNews>,
+    ) -> io::Result<Self> {
+        let order = GuardOrder {
+            program: question.program.into(),
+            arguments: question.arguments.to_vec(),
+            environment: question.environment.to_vec(),
+            directory: question.directory.to_owned(),
+            lock: PathBuf::new(),
+            group: PathBuf::new(),
+            kill_scope: KillScope::AllDescendants,
+        };
+        let (ours, theirs) = UnixStream::pair()?;
+        // The command holds the other end, and must be gone before the guard's end is waited for.
+        // A group leader makes no session: a new one waits for its share of a busy processor.
+        let started = orphans::start_blocking(start::command(guard, theirs).process_group(0));
+        let (child, noted) = started
+            .map_err(|error| io::Error::other(format!("cannot start its guard: {error}")))?;
+        let requests = Some(ours.try_clone()?);
+        let running = Self { child, _noted: noted, requests, died: None, exited: false };
+        if question.input.is_empty() {
+            start::send(&ours, &order, &File::open("/dev/null")?)?;
+        } else {
+            let (input, pipe) = io::pipe()?;
+            start::send(&ours, &order, &input)?;
+            feed(pipe, question.input);
+        }
+        let news = news.clone();
+        thread::spawn(move || {
+            let mut word = [0; WORD];
+            while (&ours).read_exact(&mut word).is_ok() {
+                let Some(message) = GuardMessage::from_bytes(word) else { break };
+                // The receiver may already be gone.
+                let _ = news.send(CapturedNews::Guard(message));
+            }
+        });
+        Ok(running)
+    }
+
+    /// Starts a command as the leader of a process group.
+    fn alone(question: CapturedCommand<'_>, news: &SyncSender<CapturedNews>) -> io::Result<Self> {
+        let mut command = Command::new(question.program);
+        command
+            .args(question.arguments)
+            .env_clear()
+            .envs(question.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(question.directory)
+            .stdin(if question.input.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let (mut child, noted) = orphans::start_blocking(&mut command)?;
+        if let Some(pipe) = child.stdin.take() {
+            feed(OwnedFd::from(pipe).into(), question.input);
+        }
+        let (pid, news) = (pid_of(&child), news.clone());
+        thread::spawn(move || {
+            // The command is reaped later, so its process ID stays valid until then.
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while matches!(pid.map(|pid| waitid(WaitId::Pid(pid), look)), Some(Err(Errno::INTR))) {}
+            drop(news);
+        });
+        Ok(Self { child, _noted: noted, requests: None, died: None, exited: false })
+    }
+
+    /// Notes a message from the guard. An error means that the command did not start.
+    fn note(&mut self, message: GuardMessage) -> io::Result<()> {
+        match message {
+            GuardMessage::Died(exit) => {
+                self.died = Some(Exit(exit));
+                // The grace for other programs would delay the caller.
+                self.kill_below_guard();
+                Ok(())
+            }
+            GuardMessage::Empty => Ok(()),
+            GuardMessage::Started
+            | GuardMessage::NotStarted { .. }
+            | GuardMessage::Unprepared { .. } => start::started(Some(message)),
+        }
+    }
+
+    /// The exit of the command, after everything has ended.
+    fn exit(mut self) -> io::Result<Exit> {
+        let status = self.child.wait()?;
+        self.exited = true;
+        match (&self.requests, self.died) {
+            (None, _) => Ok(status.into()),
+            (Some(_), Some(exit)) => Ok(exit),
+            (Some(_), None) => {
+                orphans::end(None, Duration::ZERO);
+                Err(io::Error::other("its guard was killed"))
+            }
+        }
+    }
+
+    fn kill_below_guard(&self) {
+        if let Some(mut requests) = self.requests.as_ref() {
+            // A guard that is gone has nothing left to kill.
+            let _ = requests.write_all(&[GuardRequest::Kill.to_byte()]);
+        }
+    }
+
+    /// Waits for the exit of the child, for a limited time.
+    fn has_exited(&mut self) -> bool {
+        let begin = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait()? {
-                self.exited = true;
-                return Ok(Some(status.into()));
+            match self.child.try_wait() {
+                Ok(None) if begin.elapsed() < KILL_TIMEOUT => thread::sleep(POLL_INTERVAL),
+                Ok(found) => return found.is_some(),
+                // It cannot be waited for, so it is gone.
+                Err(_) => return true,
             }
-            if begin.elapsed() > limit {
-                return Ok(None);
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(MAX_POLL_INTERVAL);
         }
     }
 }
@@ -178,14 +314,35 @@ impl Drop for CapturedChild {
         if self.exited {
             return;
         }
+        if self.requests.is_some() {
+            self.kill_below_guard();
+            if !self.has_exited() {
+                // An error means that the guard is already dead.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                orphans::end(None, Duration::ZERO);
+            }
+            return;
+        }
         // The process ID is not reused before it is waited for, and the group has the same ID.
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+        if let Some(group) = pid_of(&self.child) {
             // An error means that the group is already dead.
             let _ = kill_process_group(group, Signal::KILL);
         }
         // A process that is stuck in the kernel is left to the search for orphans.
-        let _ = self.wait(KILL_TIMEOUT, Instant::now());
+        self.has_exited();
     }
+}
+
+fn pid_of(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+/// Writes the input on a separate thread. A program that does not read all of it reports the reason
+/// itself.
+fn feed(pipe: io::PipeWriter, input: Vec<u8>) {
+    let mut pipe = pipe;
+    thread::spawn(move || drop(pipe.write_all(&input)));
 }
 
 #[cfg(test)]

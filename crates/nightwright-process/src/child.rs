@@ -1,18 +1,16 @@
 //! A child process with all its descendants, as seen by nightwright: the counterpart of the guard.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
+use std::io;
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nightwright_core::stream::outcome::ProcessExit;
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -22,14 +20,13 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use super::containment::Containment;
+use super::guard::start::{self, GUARD_START_TIMEOUT};
 use super::guard::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, WORD};
 use super::orphans::{OwnChild, Survivors};
 use super::{guard, orphans};
 
 /// The time a program gets between SIGTERM and SIGKILL.
 pub const GRACE: Duration = guard::GRACE;
-/// The time a guard gets to start. It usually takes a millisecond.
-const GUARD_START_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time a guard may exceed a deadline before it is killed.
 const GUARD_REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The exit reported for a program whose guard was killed. The program is then killed too.
@@ -114,29 +111,25 @@ enum ChildState {
 
 /// Starts a program below a new guard, with pipes for all three standard streams.
 pub async fn spawn(launch: &Launch) -> io::Result<Child> {
-    Ok(start(launch, KillScope::AllDescendants, &[]).await?.0)
+    Ok(launch_below_guard(launch, KillScope::AllDescendants, &[]).await?.0)
 }
 
 /// Like [`spawn`], for a hook, which may leave processes running: descendants with their own
 /// session are not killed. Writes as much of `first` to standard input as the pipe takes before the
 /// program starts, and returns that number of bytes.
 pub async fn spawn_hook(launch: &Launch, first: &[u8]) -> io::Result<(Child, usize)> {
-    start(launch, KillScope::Session, first).await
+    launch_below_guard(launch, KillScope::Session, first).await
 }
 
-async fn start(launch: &Launch, kill_scope: KillScope, first: &[u8]) -> io::Result<(Child, usize)> {
+async fn launch_below_guard(
+    launch: &Launch,
+    kill_scope: KillScope,
+    first: &[u8],
+) -> io::Result<(Child, usize)> {
     let (ours, theirs) = StdStream::pair()?;
     let (input, stdin) = io::pipe()?;
     let put = put_first(&stdin, first)?;
-    let mut command = Command::new(launch.containment.guard());
-    command
-        .arg0(guard::NAME)
-        .arg(guard::NAME)
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = Command::from(start::command(launch.containment.guard(), theirs));
     // The error kind is dropped: it would be taken for the program's.
     let (mut guard, noted) = orphans::start(&mut command, kill_scope)
         .map_err(|error| io::Error::other(format!("cannot start its guard: {error}")))?;
@@ -220,39 +213,13 @@ async fn begin(
     socket: StdStream,
     input: &io::PipeReader,
 ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
-    send(&socket, order, input)?;
+    start::send(&socket, order, input)?;
     socket.set_nonblocking(true)?;
     let (mut words, requests) = UnixStream::from_std(socket)?.into_split();
     match timeout(GUARD_START_TIMEOUT, read_message(&mut words)).await {
-        Ok(Some(GuardMessage::Started)) => Ok((words, requests)),
-        Ok(Some(GuardMessage::NotStarted { errno: 0 })) => {
-            Err(io::Error::other("the system gave no reason"))
-        }
-        Ok(Some(GuardMessage::NotStarted { errno })) => Err(io::Error::from_raw_os_error(errno)),
-        Ok(Some(GuardMessage::Unprepared { errno })) => {
-            let error = io::Error::from_raw_os_error(errno);
-            Err(io::Error::other(format!("its guard could not prepare: {error}")))
-        }
-        Ok(Some(GuardMessage::Died(_) | GuardMessage::Empty) | None) => {
-            Err(io::Error::other("its guard exited before it started the program"))
-        }
+        Ok(message) => start::started(message).map(|()| (words, requests)),
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "its guard does not answer")),
     }
-}
-
-/// Sends the order. An order larger than the kernel's buffer blocks until the guard reads it, which
-/// takes a moment at most.
-fn send(mut socket: &StdStream, order: &GuardOrder, input: &io::PipeReader) -> io::Result<()> {
-    let order = order.encode();
-    socket.set_write_timeout(Some(GUARD_START_TIMEOUT))?;
-    let descriptors = [input.as_fd()];
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut beside = SendAncillaryBuffer::new(&mut space);
-    beside.push(SendAncillaryMessage::ScmRights(&descriptors));
-    let slices = [io::IoSlice::new(&order)];
-    // A missing guard is an error here, not a signal, because the runtime ignores SIGPIPE.
-    let sent = sendmsg(socket, &slices, &mut beside, SendFlags::empty())?;
-    socket.write_all(&order[sent..])
 }
 
 async fn read_message(words: &mut OwnedReadHalf) -> Option<GuardMessage> {

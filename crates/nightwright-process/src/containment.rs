@@ -124,7 +124,7 @@ impl Containment {
 }
 
 /// The path of the running program, valid even if its file has been replaced since the start.
-pub(super) fn own_program() -> PathBuf {
+pub fn own_program() -> PathBuf {
     let itself = Path::new("/proc/self/exe");
     if itself.exists() {
         return itself.to_owned();

@@ -22,6 +22,7 @@
 //! contain nothing of the agent.
 
 mod cgroup;
+pub(super) mod start;
 mod state;
 pub(super) mod wire;
 
@@ -39,7 +40,9 @@ use std::time::{Duration, Instant};
 use nightwright_core::stream::outcome::ProcessExit;
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, setsid, wait};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, setsid, wait, waitid,
+};
 
 use self::cgroup::Cgroup;
 pub(super) use self::cgroup::{KILL, MEMBERS};
@@ -350,6 +353,9 @@ fn within(kill_scope: KillScope) -> Vec<Process> {
 
 /// Signals all descendants to kill, each once, until a scan finds no new one.
 fn signal_all(program: Pid, kill_scope: KillScope, signal: Signal) {
+    if !has_children() {
+        return;
+    }
     let mut reached = BTreeSet::new();
     if !process_table::is_there() {
         return signal_group(program, signal);
@@ -366,6 +372,13 @@ fn signal_all(program: Pid, kill_scope: KillScope, signal: Signal) {
             process.signal(signal);
         }
     }
+}
+
+/// Whether the guard has a child, dead or alive. Without one, it has no descendant, and the kernel
+/// answers faster than a scan of the process table.
+fn has_children() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
 fn signal_group(program: Pid, signal: Signal) {

@@ -2,11 +2,10 @@
 //!
 //! Each program runs below its own [guard], which knows all descendants of the program, even if
 //! they daemonize. The guard kills them when the program exits, on request, or when nightwright has
-//! exited. The guard of a hook spares processes that have their own session. Four kinds of program
+//! exited. The guard of a hook spares processes that have their own session. Three kinds of program
 //! have no guard:
 //!
 //! - Programs that talk to a person, on the user's [terminal].
-//! - Captured programs, which only read and are run for their output.
 //! - [`WatchedProgram`]s: nightwright itself, started by the self-test to see what its guards do.
 //! - [Detached runs](start_detached()): nightwright itself, which continues without the terminal.
 //!
@@ -39,13 +38,15 @@ pub mod terminal;
 pub mod tree_lock;
 mod watched;
 
-pub use captured::{CapturedCommand, CapturedEnd, CapturedOutput, run_captured};
+pub use captured::{
+    CapturedCommand, CapturedEnd, CapturedOutput, guard_captured_commands, run_captured,
+};
 pub use child::{Child, Exit, GRACE, Launch, spawn, spawn_hook};
 pub use command::{
     CommandEnd, FinishedCommand, MAX_OUTPUT, StopHandle, read_some, run_and_log, run_to_end, shell,
 };
 pub use command_log::CommandLog;
-pub use containment::{Containment, ContainmentLevel, groups_folder};
+pub use containment::{Containment, ContainmentLevel, groups_folder, own_program};
 pub use descriptors::set_cloexec_on_inherited_fds;
 pub use detach::{DetachOutcome, DetachPipe, start_detached};
 pub use hook_process::HookProcess;

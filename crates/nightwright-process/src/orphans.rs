@@ -2,8 +2,7 @@
 //!
 //! Two properties identify an orphan. A process that loses its guard becomes a child of
 //! nightwright, which is a subreaper too. Every program that a guard starts carries a mark in its
-//! environment, which its children inherit. Read-only programs have neither guard nor mark: they
-//! are registered as known children.
+//! environment, which its children inherit. Captured commands have no mark.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,21 +34,21 @@ const MAX_ENVIRONMENT: usize = 4 << 20;
 /// Guards of hooks. They may outlive nightwright, which does not wait for them.
 static HOOK_GUARDS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// Children started on purpose: guards and read-only programs.
+/// Children started on purpose: guards and captured commands.
 static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Whether this process adopts orphans, so that an unknown child is one.
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 
 /// Makes this process a subreaper. From then on, every child that is neither a guard nor a
-/// read-only program counts as an orphan.
+/// captured command counts as an orphan.
 pub fn become_subreaper() {
     if rustix::process::set_child_subreaper(Some(getpid())).is_ok() {
         ADOPTING.store(true, Ordering::Relaxed);
     }
 }
 
-/// The number of running guards and read-only programs.
+/// The number of running guards and captured commands.
 pub fn guards() -> usize {
     known().len()
 }
@@ -81,8 +80,8 @@ pub(super) fn start(
     Ok((child, OwnChild(number)))
 }
 
-/// Starts a read-only program. It needs no guard, and is not an orphan while it is registered.
-pub(super) fn start_reader(
+/// Like [`start`], for the guard of a captured command, or the command itself.
+pub(super) fn start_blocking(
     reader: &mut std::process::Command,
 ) -> io::Result<(std::process::Child, OwnChild)> {
     let mut known = known();
@@ -92,7 +91,7 @@ pub(super) fn start_reader(
     Ok((child, OwnChild(number)))
 }
 
-/// Kills all guards and read-only programs, and everything below them. For callers that cannot wait
+/// Kills all guards and captured commands, and everything below them. For callers that cannot wait
 /// for an unresponsive guard.
 pub fn end_guards() {
     for process in process_table::all().iter().filter(|process| known().contains(&number(process)))

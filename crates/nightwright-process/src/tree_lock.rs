@@ -38,8 +38,16 @@ pub fn is_free(path: &Path, patience: Duration) -> io::Result<bool> {
 }
 
 fn open(options: &mut std::fs::OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
-    options.mode(0o600).custom_flags(flags).open(path)
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let irregular = || io::Error::other("it is not a regular file");
+    let file = options.mode(0o600).custom_flags(flags).open(path).map_err(|error| {
+        match Errno::from_io_error(&error) {
+            // A link, a socket, and a folder.
+            Some(Errno::LOOP | Errno::NXIO | Errno::ISDIR) => irregular(),
+            Some(_) | None => error,
+        }
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
 }
 
 fn free(patience: Duration, take: impl Fn() -> Result<(), TryLockError>) -> io::Result<bool> {

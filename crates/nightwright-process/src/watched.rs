@@ -58,7 +58,7 @@ impl WatchedProgram {
             .stdout(errand.output)
             .stderr(errand.complaints)
             .process_group(0);
-        let (child, noted) = orphans::start_reader(&mut command)?;
+        let (child, noted) = orphans::start_blocking(&mut command)?;
         Ok(Self { child, family: ProcessFamily::default(), exit: None, _noted: noted })
     }
 

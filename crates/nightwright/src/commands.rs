@@ -174,6 +174,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(rehearsal::COMMAND) => return rehearsal::main(&arguments[2..]),
         Some(_) | None => {}
     }
+    process::guard_captured_commands(process::own_program());
     if let Some(done) = completions::requested(&arguments) {
         return done;
     }

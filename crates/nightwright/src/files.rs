@@ -2,10 +2,10 @@
 //! replacement.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
@@ -100,12 +100,30 @@ pub fn open_inside(project: &Path, relative: &Path) -> Result<Option<File>, File
 
 /// Opens a regular file for reading. Fails on anything else, without following links or blocking.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    Ok(file)
+    open_regular_with(OpenOptions::new().read(true), path)
+}
+
+/// Opens a regular file with these options. Fails on anything else, without following links or
+/// blocking.
+pub fn open_regular_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let irregular = || io::Error::other("it is not a regular file");
+    // Non-blocking: opening a pipe would block forever.
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let file = options.custom_flags(flags).open(path).map_err(|error| {
+        match Errno::from_io_error(&error) {
+            // A link, a socket or a pipe without a reader, and a folder.
+            Some(Errno::LOOP | Errno::NXIO | Errno::ISDIR) => irregular(),
+            Some(_) | None => error,
+        }
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
+}
+
+/// Reads a regular file. Fails on anything else, without following links or blocking.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Opens a regular file for appending, or creates it for its owner only. Fails on anything else, and

@@ -38,6 +38,7 @@ mod repository;
 pub mod root;
 mod rules;
 mod start_tree;
+mod uncommitted;
 mod view;
 
 pub use branch::{Branches, branches, head_commit};
@@ -47,6 +48,7 @@ pub use disk::space;
 pub use notes::read_notes;
 pub use repository::{Repository, is_repository};
 pub use start_tree::StartTree;
+pub use uncommitted::has_uncommitted;
 
 use changes::OldSide;
 use git::GitError;

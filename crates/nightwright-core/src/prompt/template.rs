@@ -16,6 +16,18 @@ pub(super) const PROMPT_FILE: &str = "prompt.md";
 
 /// The maximum number of steps of a template. The longest built-in one takes a few hundred.
 const FUEL: u64 = 100_000;
+/// The maximum length of a template. The longest built-in one has a few thousand bytes.
+const MAX_TEMPLATE_BYTES: usize = 128 << 10;
+/// The maximum length of a value that is inserted.
+const MAX_VALUE_BYTES: usize = 64 << 10;
+/// The maximum length of the result if every part is chosen.
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
+/// The maximum number of tags and inserted names.
+const MAX_TAGS: usize = 1000;
+/// The maximum number of words in a tag: the parser of the templates calls itself for some words.
+const MAX_TAG_WORDS: usize = 32;
+/// The maximum depth of `if` inside `if`.
+const MAX_NESTING: usize = 16;
 
 /// An error in a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,9 +92,13 @@ pub fn render(
     template: &str,
     values: &[(&'static str, String)],
 ) -> Result<String, TemplateError> {
-    if let Err((line, what)) = is_plain(template) {
-        return Err(TemplateError { file: file.to_owned(), line, what });
+    let fail = |line, what| TemplateError { file: file.to_owned(), line, what };
+    if template.len() > MAX_TEMPLATE_BYTES {
+        return Err(fail(1, format!("it is longer than {MAX_TEMPLATE_BYTES} bytes")));
     }
+    let mut tags = TemplateTags::default();
+    is_plain(template, &mut tags).map_err(|(line, what)| fail(line, what))?;
+    tags.are_bounded(template, values).map_err(|what| fail(1, what))?;
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
@@ -96,8 +112,63 @@ pub fn render(
     })
 }
 
-/// Returns the line of the first unsupported construct.
-fn is_plain(template: &str) -> Result<(), (usize, String)> {
+/// The tags of a template.
+#[derive(Debug, Default)]
+struct TemplateTags<'t> {
+    names: Vec<&'t str>,
+    /// The number of tags and names.
+    count: usize,
+    /// The number of `if` that are open.
+    nesting: usize,
+}
+
+impl<'t> TemplateTags<'t> {
+    fn count(&mut self) -> Result<(), String> {
+        self.count += 1;
+        let most = format!("a template can have at most {MAX_TAGS} tags");
+        if self.count > MAX_TAGS { Err(most) } else { Ok(()) }
+    }
+
+    fn insert(&mut self, name: &'t str) -> Result<(), String> {
+        if !is_name(name) {
+            return Err(format!("`{name}` is not a name; only names are inserted"));
+        }
+        self.names.push(name);
+        self.count()
+    }
+
+    fn choose(&mut self, tag: &str) -> Result<(), String> {
+        can_choose(tag)?;
+        match tag.split_whitespace().next() {
+            Some("if") => self.nesting += 1,
+            Some("endif") => self.nesting = self.nesting.saturating_sub(1),
+            Some(_) | None => {}
+        }
+        if self.nesting > MAX_NESTING {
+            return Err(format!("`if` can be nested at most {MAX_NESTING} deep"));
+        }
+        self.count()
+    }
+
+    /// Whether the values and the result are short enough, whatever parts are chosen.
+    fn are_bounded(&self, template: &str, values: &[(&'static str, String)]) -> Result<(), String> {
+        let mut length = template.len();
+        for name in &self.names {
+            let Some((_, value)) = values.iter().find(|(known, _)| known == name) else { continue };
+            if value.len() > MAX_VALUE_BYTES {
+                return Err(format!(
+                    "the value of `{name}` is longer than {MAX_VALUE_BYTES} bytes"
+                ));
+            }
+            length += value.len();
+        }
+        let most = format!("the text could be longer than {MAX_OUTPUT_BYTES} bytes");
+        if length > MAX_OUTPUT_BYTES { Err(most) } else { Ok(()) }
+    }
+}
+
+/// Collects the tags of a template. Returns the line of the first unsupported construct.
+fn is_plain<'t>(template: &'t str, tags: &mut TemplateTags<'t>) -> Result<(), (usize, String)> {
     let mut rest = template;
     while let Some(at) = rest.find('{') {
         rest = &rest[at..];
@@ -110,17 +181,12 @@ fn is_plain(template: &str) -> Result<(), (usize, String)> {
         rest = match rest.as_bytes().get(1) {
             Some(b'{') => {
                 let (inside, after) = closed("}}")?;
-                if !is_name(inside) {
-                    return Err((
-                        line,
-                        format!("`{inside}` is not a name; only names are inserted"),
-                    ));
-                }
+                tags.insert(inside).map_err(|what| (line, what))?;
                 after
             }
             Some(b'%') => {
                 let (inside, after) = closed("%}")?;
-                can_choose(inside).map_err(|what| (line, what))?;
+                tags.choose(inside).map_err(|what| (line, what))?;
                 after
             }
             Some(b'#') => closed("#}")?.1,
@@ -132,6 +198,9 @@ fn is_plain(template: &str) -> Result<(), (usize, String)> {
 
 /// Whether the tag is an `if` on names alone.
 fn can_choose(tag: &str) -> Result<(), String> {
+    if tag.split_whitespace().count() > MAX_TAG_WORDS {
+        return Err(format!("a tag can have at most {MAX_TAG_WORDS} words"));
+    }
     let mut words = tag.split_whitespace();
     let plain = match words.next() {
         Some("if" | "elif") => words.all(is_name),
@@ -202,5 +271,27 @@ mod tests {
         }
         let error = filled("{{ nope }}").unwrap_err();
         assert!(error.contains("unknown token `nope`; expected one of name, none"), "{error}");
+    }
+
+    #[test]
+    fn a_template_can_be_neither_long_nor_deep_and_neither_can_its_result() {
+        let long = "x".repeat(MAX_VALUE_BYTES + 1);
+        let values = [("name", "x".repeat(40_000)), ("long", long)];
+        for (template, wanted) in [
+            (
+                format!("{{% if {}name %}}x{{% endif %}}", "not ".repeat(50_000)),
+                "longer than 131072",
+            ),
+            (format!("{{% if {}name %}}x{{% endif %}}", "not ".repeat(50)), "at most 32 words"),
+            ("{% if name %}".repeat(20) + &"{% endif %}".repeat(20), "at most 16 deep"),
+            ("{{ name }}".repeat(1001), "at most 1000 tags"),
+            ("{{ name }}".repeat(30), "could be longer than 1048576"),
+            ("{{ long }}".to_owned(), "the value of `long`"),
+        ] {
+            let error = render("prompt.md", &template, &values).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
+        assert!(render("prompt.md", &"{{ name }}".repeat(20), &values).is_ok());
+        assert!(render("prompt.md", "a", &values).is_ok());
     }
 }

@@ -324,13 +324,23 @@ impl Dialect {
         }
     }
 
-    /// Whether a variable of nightwright's environment is passed on. All others are dropped.
-    pub fn environment_allows(self, name: &str) -> bool {
-        let also = match self {
+    /// Whether a variable of nightwright's environment is passed on. All others are dropped. `is_on`
+    /// tells which of the switches that configure the agent for a cloud are set.
+    pub fn environment_allows(self, name: &str, is_on: &dyn Fn(&str) -> bool) -> bool {
+        passed_on::allows(name, self.also_passed_on(), is_on)
+    }
+
+    /// The patterns of the variables that are passed on, with the switch that some of them need, for
+    /// the documentation.
+    pub fn environment_listed(self) -> Vec<(&'static str, Option<&'static str>)> {
+        passed_on::listed(self.also_passed_on())
+    }
+
+    fn also_passed_on(self) -> &'static [&'static str] {
+        match self {
             Self::Claude => claude::PASSED_ON,
             Self::Command => &[],
-        };
-        passed_on::allows(name, also)
+        }
     }
 
     /// The variables that override the user's environment.

@@ -23,10 +23,13 @@ pub fn inherited(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     also: impl Fn(&str) -> bool,
 ) -> Vec<(OsString, OsString)> {
+    let ours: Vec<_> = ours.into_iter().collect();
+    let is_off = |value: &OsStr| value.is_empty() || value == "0" || value == "false";
+    let is_on = |switch: &str| ours.iter().any(|(name, value)| name == switch && !is_off(value));
     let allowed = |name: &OsStr| {
-        name.to_str().is_some_and(|name| dialect.environment_allows(name) || also(name))
+        name.to_str().is_some_and(|name| dialect.environment_allows(name, &is_on) || also(name))
     };
-    let mut all: Vec<_> = ours.into_iter().filter(|(name, _)| allowed(name)).collect();
+    let mut all: Vec<_> = ours.iter().filter(|(name, _)| allowed(name)).cloned().collect();
     for (name, value) in dialect.environment_defaults() {
         if !all.iter().any(|(there, _)| there == name) {
             all.push((name.into(), value.into()));
@@ -60,8 +63,10 @@ pub fn for_checks(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
     pass: &[String],
+    project: &Path,
 ) -> CheckEnvironment {
     let mut all: Vec<(OsString, OsString)> = ours.into_iter().collect();
+    keep_libraries_outside(&mut all, project);
     for (name, value) in own {
         set(&mut all, name, value);
     }
@@ -73,13 +78,32 @@ pub fn for_checks(
         let Some(name) = name.to_str() else { return true };
         match withheld::withheld(name, pass, is_set) {
             None => return true,
-            Some(Withheld::Session) => {}
+            Some(Withheld::Session | Withheld::Loader) => {}
             Some(Withheld::Login | Withheld::Credential) => withheld.push(name.to_owned()),
         }
         false
     });
     withheld.sort();
     CheckEnvironment { all, withheld }
+}
+
+/// Removes the folders in the project from the library path: the agent can put a library there.
+pub fn keep_libraries_outside(all: &mut Vec<(OsString, OsString)>, project: &Path) {
+    let Some(found) = all.iter().position(|(name, _)| name == withheld::LIBRARY_PATH) else {
+        return;
+    };
+    let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let is_inside = |folder: &Path| {
+        let real = folder.canonicalize();
+        folder.starts_with(&project) || real.is_ok_and(|real| real.starts_with(&project))
+    };
+    let value = all[found].1.to_string_lossy().into_owned();
+    match withheld::library_path(&value, is_inside) {
+        Some(safe) => all[found].1 = safe.into(),
+        None => {
+            all.remove(found);
+        }
+    }
 }
 
 /// Adds the variables that are specific to one attempt or call. `turn` is the number of the call

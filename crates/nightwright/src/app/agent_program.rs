@@ -28,7 +28,7 @@ use self::sources::USER_SETTINGS;
 pub(crate) use self::sources::{PROJECT_SETTINGS, allowed_sources};
 pub(super) use self::watched::watched;
 use crate::agent::AgentRequest;
-use crate::agent::environment::inherited;
+use crate::agent::environment::{inherited, keep_libraries_outside};
 use crate::agent::judge_home::JudgeHome;
 use crate::agent::process::ArgumentsFor;
 use crate::agent::program::{Freshness, locate};
@@ -243,6 +243,7 @@ pub(crate) fn environment(
             || (all && name == claude::SANDBOXED)
     };
     let mut environment = inherited(dialect, env::vars_os(), wanted);
+    keep_libraries_outside(&mut environment, Path::new(&settings.surroundings.project_root));
     let own = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
     let most = settings.agent.max_output_tokens.zip(dialect.output_tokens_variable());
     for (name, value) in own.chain(most.map(|(most, name)| (name, most.to_string()))) {

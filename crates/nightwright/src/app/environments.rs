@@ -47,7 +47,8 @@ impl Environments {
 impl CheckVariables {
     fn of(spec: &RunSpec, mentioned: &BTreeSet<String>) -> Self {
         let pass = &spec.settings.verify.pass_environment;
-        let CheckEnvironment { all, withheld } = for_checks(env::vars_os(), &spec.variables, pass);
+        let CheckEnvironment { all, withheld } =
+            for_checks(env::vars_os(), &spec.variables, pass, &spec.project);
         // Variables that the project mentions are the likeliest cause of a failure.
         let (mut first, rest): (Vec<_>, Vec<_>) =
             withheld.into_iter().partition(|name| mentioned.contains(name));

@@ -37,6 +37,7 @@ use serde::Serialize;
 use crate::config::{ColorChoice, OutputLevel};
 use crate::console::print;
 use crate::error::Failure;
+use crate::files;
 use crate::output::follow::show;
 use crate::output::{self, OutputCapabilities, Reporter, Speaker, Style};
 use crate::process::OutputTail;
@@ -159,14 +160,21 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, Timestamp), Failure> {
 
 /// Opens a file; `wanted` describes the expected file in the error message.
 fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    match file.metadata() {
-        Ok(facts) if facts.is_dir() => {
-            Err(Failure::trouble(format!("cannot read `{}`: it is a folder", path.display()))
-                .hint(format!("give {wanted}")))
-        }
-        Ok(_) | Err(_) => Ok(file),
+    // Following a link is fine here, but a pipe or a device could block or never end.
+    let target = path.canonicalize().map_err(|error| unreadable(path, &error))?;
+    let kind = target.symlink_metadata().map_err(|error| unreadable(path, &error))?;
+    if kind.is_dir() {
+        return Err(Failure::trouble(format!("cannot read `{}`: it is a folder", path.display()))
+            .hint(format!("give {wanted}")));
     }
+    files::open_regular(&target).map_err(|error| {
+        let failure = unreadable(path, &error);
+        if kind.is_file() {
+            failure
+        } else {
+            failure.hint("pipe it: `... | nightwright inspect -`")
+        }
+    })
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {

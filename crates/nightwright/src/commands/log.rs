@@ -17,7 +17,7 @@ use super::cli::select_run::{RunSelector, SelectedRun, damaged};
 use crate::console::{advise, eprint_safe};
 use crate::error::Failure;
 use crate::files::open_regular;
-use crate::store::journal::JournalTail;
+use crate::store::journal::{JournalError, JournalTail};
 use crate::store::lock;
 use crate::store::run_dir::{RunDir, output_label};
 
@@ -225,8 +225,13 @@ impl<'a> LogPrinter<'a> {
         if self.damaged.is_some() {
             return Ok(());
         }
-        let tail = self.tail.take().or_else(|| JournalTail::open(&self.folder.journal()).ok());
-        let Some(mut tail) = tail else { return Ok(()) };
+        let path = self.folder.journal();
+        let mut tail = match self.tail.take().map_or_else(|| JournalTail::open(&path), Ok) {
+            Ok(tail) => tail,
+            // The run has not begun, or the journal was deleted.
+            Err(_) if path.symlink_metadata().is_err() => return Ok(()),
+            Err(error) => return self.unreadable(&error),
+        };
         let mut printed = Ok(());
         let read = tail.poll_raw(|line, raw| {
             self.record(&line.record);
@@ -235,15 +240,23 @@ impl<'a> LogPrinter<'a> {
             }
         });
         printed?;
-        match (read, self.what) {
-            (Ok(()), _) => self.tail = Some(tail),
-            (Err(error), LogSource::Events) => return Err(LogError::Other(damaged(&error))),
-            (Err(error), LogSource::Log | LogSource::Raw) => {
-                self.damaged = Some(damaged(&error));
-                self.other_outputs();
-            }
+        match read {
+            Ok(()) => self.tail = Some(tail),
+            Err(error) => return self.unreadable(&error),
         }
         Ok(())
+    }
+
+    /// Continues without the journal, if its events are not what is printed.
+    fn unreadable(&mut self, error: &JournalError) -> Result<(), LogError> {
+        match self.what {
+            LogSource::Events => Err(LogError::Other(damaged(error))),
+            LogSource::Log | LogSource::Raw => {
+                self.damaged = Some(damaged(error));
+                self.other_outputs();
+                Ok(())
+            }
+        }
     }
 
     fn record(&mut self, record: &Record) {

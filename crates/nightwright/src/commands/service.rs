@@ -345,14 +345,16 @@ fn missing_of(ours: impl IntoIterator<Item = OsString>, passed: &[String]) -> Ve
             || USUAL.contains(&name)
             || USUAL_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
     };
+    let names: Vec<_> = ours.into_iter().filter_map(|name| name.into_string().ok()).collect();
+    let is_set = |name: &str| names.iter().any(|known| known == name);
     let given = |name: &str| {
-        Dialect::Claude.environment_allows(name)
+        Dialect::Claude.environment_allows(name, &is_set)
             || passed.iter().any(|pattern| crate::app::agent_program::fits(pattern, name))
     };
-    let names = ours.into_iter().filter_map(|name| name.into_string().ok());
-    let mut names: Vec<_> = names.filter(|name| given(name) && !usual(name)).collect();
-    names.sort();
-    names
+    let mut missing: Vec<_> =
+        names.iter().filter(|name| given(name) && !usual(name)).cloned().collect();
+    missing.sort();
+    missing
 }
 
 fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {

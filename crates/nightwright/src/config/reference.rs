@@ -1,8 +1,10 @@
 //! Generates the reference pages for configuration and environment.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::withheld::withheld_patterns;
 
 use super::keys::{KEYS, Key};
 use super::tightening;
@@ -64,6 +66,35 @@ fn entry(text: &mut String, key: &Key) {
     }
 }
 
+/// Adds the variables of the user's environment that each kind of program gets.
+fn add_passed_on(text: &mut String) {
+    text.push_str(
+        "\n## Passed on to the agent\n\n\
+         Of your environment, `claude` gets these variables, and those in `agent.pass_env`. This \
+         applies to attempts and to calls, such\nas the verdict of a judge. A credential that \
+         matches a pattern for tools, such as `CARGO_REGISTRY_TOKEN`, is not passed on.\n\n\
+         | if this is set | variables |\n| --- | --- |\n",
+    );
+    let mut listed: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (pattern, switch) in Dialect::Claude.environment_listed() {
+        listed.entry(switch).or_default().push(format!("`{pattern}`"));
+    }
+    for (switch, patterns) in listed {
+        let switch = switch.map_or("(always)".to_owned(), |switch| format!("`{switch}`"));
+        let _ = writeln!(text, "| {switch} | {} |", patterns.join(", "));
+    }
+    text.push_str(
+        "\n## Withheld from checks and hooks\n\n\
+         Checks and hooks get your environment without these variables. `verify.pass_env` lists \
+         exceptions; a login needs its full name\nthere. `LD_LIBRARY_PATH` has no folders of the \
+         project, for any program.\n\n| reason | variables |\n| --- | --- |\n",
+    );
+    for (reason, patterns) in withheld_patterns() {
+        let patterns: Vec<_> = patterns.iter().map(|pattern| format!("`{pattern}`")).collect();
+        let _ = writeln!(text, "| {reason} | {} |", patterns.join(", "));
+    }
+}
+
 /// Generates the page `docs/reference/environment.md`.
 pub fn environment_page() -> String {
     let mut text = String::from(
@@ -106,5 +137,6 @@ pub fn environment_page() -> String {
     for (name, value) in Dialect::Claude.environment_defaults() {
         let _ = writeln!(text, "| `{name}` | `{value}` unless you set it, for `claude`. |");
     }
+    add_passed_on(&mut text);
     text
 }

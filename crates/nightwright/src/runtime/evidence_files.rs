@@ -109,7 +109,7 @@ impl EvidenceFiles {
     #[must_use]
     pub fn in_run(self, run_folder: &Path) -> Self {
         let names = (1..=MAX_BEFORE).map(|number| run_folder.join(before_name(number)));
-        let before = names.map_while(|path| fs::read(path).ok()).collect();
+        let before = names.map_while(|path| files::read_regular(&path).ok()).collect();
         Self { before, ..self }
     }
 

@@ -6,7 +6,6 @@
 //! The file is kept as long as the run. It also identifies the secrets when the run is resumed
 //! without the variables that contained them.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use nightwright_core::redact::{agrees, masked_in};
 use nightwright_core::settings::{SettingChange, Settings};
 use serde::{Deserialize, Serialize};
 
-use crate::files::{FileError, replace_private};
+use crate::files::{FileError, read_regular, replace_private};
 
 /// The name of the file in the run folder.
 const FILE: &str = "unmasked.json";
@@ -133,7 +132,7 @@ pub fn masked_values(
 }
 
 fn read(run_folder: &Path) -> io::Result<UnmaskedRecord> {
-    let bytes = fs::read(run_folder.join(FILE))?;
+    let bytes = read_regular(&run_folder.join(FILE))?;
     // An older format of the file contains only the settings.
     serde_json::from_slice(&bytes).or_else(|error| match serde_json::from_slice(&bytes) {
         Ok(settings) => {
@@ -152,6 +151,7 @@ fn write(run_folder: &Path, record: &UnmaskedRecord) -> Result<(), FileError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

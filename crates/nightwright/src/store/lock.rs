@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::journal::error::StoreFileError;
 use super::journal::private;
+use crate::files;
 use crate::process::process_table::ProcessStat;
 
 /// Maximum size of a lock file. An owner's line is much shorter.
@@ -78,13 +79,10 @@ impl Lock {
     /// owner. It waits briefly for a child that a dead owner was starting, which holds the lock
     /// until its exec.
     pub fn take(path: &Path, owner: &LockOwner) -> Result<Self, LockError> {
-        let file = private::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            // Until the lock is acquired, the contents belong to another process.
-            .truncate(false)
-            .open(path)
+        let mut options = private::options();
+        // Until the lock is acquired, the contents belong to another process.
+        options.read(true).write(true).create(true).truncate(false);
+        let file = files::open_regular_with(&mut options, path)
             .map_err(StoreFileError::on("open the lock", path))?;
         let begin = Instant::now();
         loop {
@@ -127,7 +125,7 @@ impl Drop for Lock {
 /// Returns the process that holds a lock, without touching the lock; `None` if it is free.
 pub fn peek(path: &Path) -> Option<LockOwner> {
     let mut text = String::new();
-    File::open(path).ok()?.take(MAX_OWNER_BYTES).read_to_string(&mut text).ok()?;
+    files::open_regular(path).ok()?.take(MAX_OWNER_BYTES).read_to_string(&mut text).ok()?;
     // A line without a newline is still being written.
     let (line, _) = text.split_once('\n')?;
     serde_json::from_str(line).ok().filter(LockOwner::is_alive)
@@ -158,7 +156,7 @@ fn holder_in(locks: &str, device: u64, inode: u64) -> Option<i32> {
 
 /// Whether a lock is free, according to the kernel. If in doubt, it is not.
 pub fn is_free(path: &Path) -> bool {
-    match File::open(path) {
+    match files::open_regular(path) {
         Ok(file) => file.try_lock_shared().is_ok(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }

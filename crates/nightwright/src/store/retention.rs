@@ -1,6 +1,6 @@
 //! Retention: removes the prompts, output and logs of old runs, and keeps their journals.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use super::journal::error::StoreFileError;
 use super::journal::private;
 use super::run_dir::{HOOK_LOG, REHEARSAL_LOG, RUNS, RunDir, SEALS};
 use crate::config::log_settings::LogSettings;
+use crate::files;
 
 /// A folder without a journal is abandoned after this time: no run takes as long to start.
 const START: Duration = Duration::from_hours(1);
@@ -170,7 +171,7 @@ fn is_folder(path: &Path) -> bool {
 /// because a resumed run writes there.
 fn empty(run: &RunDir) -> Result<(), StoreFileError> {
     // Held until the end, without a name: this process does not execute the run.
-    let lock = match File::open(run.lock()) {
+    let lock = match files::open_regular(&run.lock()) {
         Ok(lock) if lock.try_lock().is_err() => return Ok(()),
         Ok(lock) => Some(lock),
         Err(_) => None,
@@ -204,6 +205,7 @@ fn empty(run: &RunDir) -> Result<(), StoreFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     /// A run that ended `second` seconds after the epoch.
     fn ended(second: i64, bytes: u64) -> PrunableRun {

@@ -18,11 +18,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use ring::digest::{Context, SHA256};
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::journal::error::StoreFileError;
@@ -90,8 +89,7 @@ impl Seal {
 
     /// Opens the seal of a run that this process continues.
     pub fn open(path: &Path) -> Result<Self, StoreFileError> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-        let opened = fs::OpenOptions::new().write(true).custom_flags(flags).open(path);
+        let opened = files::open_regular_with(fs::OpenOptions::new().write(true), path);
         let file = opened.map_err(StoreFileError::on("open", path))?;
         Ok(Self { file, record: SealRecord { boot: boot(), ..SealRecord::default() } })
     }

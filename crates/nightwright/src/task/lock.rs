@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::Failure;
-use crate::files::FileError;
+use crate::files::{FileError, open_regular_with};
 use crate::name::TaskName;
 use crate::store::run_dir;
 
@@ -37,7 +37,7 @@ impl TaskLock {
         }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(&path).map_err(fail)?;
+        let file = open_regular_with(&mut options, &path).map_err(fail)?;
         let begin = Instant::now();
         loop {
             match file.try_lock() {

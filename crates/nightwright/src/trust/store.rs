@@ -81,7 +81,7 @@ impl ApprovalStore {
         let folder = run_dir::project_folder(&root, &project).map_err(|e| Failure::because(&e))?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = root.join(FOLDER).join(format!("{name}.json"));
-        let kept = match std::fs::read(&file) {
+        let kept = match files::read_regular(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).ok(),
             // Without the file or its folder, nothing was approved.
             Err(error)

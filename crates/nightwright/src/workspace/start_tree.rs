@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -23,6 +23,7 @@ use nightwright_core::tamper::FileSide;
 use super::changes::{self, MAX_FILE};
 use super::identity::Identity;
 use super::private;
+use crate::files;
 use crate::hex::hex;
 use crate::store::journal::create_file;
 
@@ -78,7 +79,11 @@ impl StartTree {
     pub fn of(run_folder: &Path) -> Option<Self> {
         let folder = run_folder.join(FOLDER);
         let mut bytes = Vec::new();
-        File::open(folder.join(INDEX)).ok()?.take(MAX_INDEX).read_to_end(&mut bytes).ok()?;
+        files::open_regular(&folder.join(INDEX))
+            .ok()?
+            .take(MAX_INDEX)
+            .read_to_end(&mut bytes)
+            .ok()?;
         Self::decode(&bytes, run_folder)
     }
 
@@ -181,7 +186,7 @@ impl StartTree {
             return if kept.identity.is_some() { FileSide::Opaque } else { FileSide::Absent };
         };
         let read = || {
-            let mut file = File::open(run.join(FOLDER).join(CONTENTS))?;
+            let mut file = files::open_regular(&run.join(FOLDER).join(CONTENTS))?;
             file.seek(SeekFrom::Start(start))?;
             let mut bytes = Vec::new();
             file.take(length.min(MAX_FILE)).read_to_end(&mut bytes)?;

@@ -3,8 +3,11 @@
 
 mod approval;
 mod control;
+mod environment;
+mod files;
 mod journal;
 mod judge;
 mod locks;
 mod money;
 mod private_git;
+mod templates;

@@ -143,7 +143,7 @@ fn a_service_is_written_once_and_says_how_to_enable_it() {
     let file = unit(&env);
     assert!(output.out.contains(file.to_str().unwrap()), "{}", output.out);
     let text = fs::read_to_string(&file).unwrap();
-    assert!(!text.contains("secret"), "{text}");
+    assert!(!text.contains("-secret"), "{text}");
     let project = env.project().canonicalize().unwrap().display().to_string();
     let state = env.path("state").display().to_string();
     for line in [

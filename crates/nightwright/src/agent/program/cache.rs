@@ -3,7 +3,7 @@
 //! The cache is optional: if its file or folder cannot be used, the program is asked again.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use nightwright_core::stream::version::Version;
 use serde::{Deserialize, Serialize};
+
+use crate::files;
 
 /// The version of the file format; other versions are ignored.
 const FORMAT: u32 = 1;
@@ -91,12 +93,8 @@ impl VersionCache {
     }
 
     fn read(&self) -> Option<VersionCacheFile> {
-        // Opening a pipe would block.
-        if !fs::metadata(&self.file).ok()?.is_file() {
-            return None;
-        }
         let mut text = Vec::new();
-        File::open(&self.file).ok()?.take(MAX_FILE).read_to_end(&mut text).ok()?;
+        files::open_regular(&self.file).ok()?.take(MAX_FILE).read_to_end(&mut text).ok()?;
         let kept: VersionCacheFile = serde_json::from_slice(&text).ok()?;
         (kept.format == FORMAT).then_some(kept)
     }

@@ -50,7 +50,8 @@ async fn try_temporary(project: &Path) -> Result<DoctorFinding, Failure> {
         let path = temp.path().display();
         Failure::trouble(format!("cannot create a folder in `{path}`: {error}"))
     })?;
-    let CheckEnvironment { mut all, .. } = for_checks(env::vars_os(), &BTreeMap::new(), &[]);
+    let CheckEnvironment { mut all, .. } =
+        for_checks(env::vars_os(), &BTreeMap::new(), &[], project);
     set_temp(&mut all, Dialect::Command, &room);
     let launch = shell(USES_TEMP, all, &room, &Containment::choose(None));
     let finished = run_to_end(&launch, TEMP_TIME, TEMP_OUTPUT, &StopHandle::default()).await;
@@ -95,7 +96,7 @@ pub(super) fn listed(project: &Path, configured: &DoctorConfig) -> DoctorFinding
     let verify = &configured.settings.verify;
     let variables = configured.resolved.environment_of_agent();
     let CheckEnvironment { all, .. } =
-        for_checks(env::vars_os(), &variables, &verify.pass_environment);
+        for_checks(env::vars_os(), &variables, &verify.pass_environment, project);
     let cannot = |command: &String| {
         let why = cannot_start(command, project, &all)?;
         Some(format!("`{command}` cannot run: {why}"))
@@ -140,7 +141,7 @@ pub(super) async fn run(
     }
     let variables = configured.resolved.environment_of_agent();
     let CheckEnvironment { all, withheld } =
-        for_checks(env::vars_os(), &variables, &verify.pass_environment);
+        for_checks(env::vars_os(), &variables, &verify.pass_environment, project);
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))?;
     let temp = temp_folder(Some(project))?;

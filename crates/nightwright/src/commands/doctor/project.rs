@@ -17,7 +17,7 @@ use crate::commands::cli::context;
 use crate::process::{CommandEnd, Containment, FinishedCommand, Launch, StopHandle, run_to_end};
 use crate::store::lock::{self, LockOwner};
 use crate::store::run_dir;
-use crate::workspace::{Repository, space};
+use crate::workspace::{Repository, has_uncommitted, space};
 
 /// The timeout of a git command.
 const GIT_TIME: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
         return DoctorFinding::warning("git", "git was not found: runs work without it")
             .hint("install git to see and undo the agent's changes");
     };
-    let version = ask_git(&git, project, environment, &["--version"]).await;
+    let version = version_of(&git, environment).await;
     let version = match version.ended {
         CommandEnd::Exited(exit) if exit.is_success() => {
             let line = version.output.lines().next().unwrap_or_default().trim().to_owned();
@@ -45,7 +45,6 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
                 .hint("reinstall git to see and undo the agent's changes");
         }
     };
-    let status = ["status", "--porcelain", "--untracked-files=normal", "--", "."];
     let Some(repository) = Repository::around(project) else {
         let text = format!("git {version}; the project is not a repository");
         return DoctorFinding::warning("git", text)
@@ -53,64 +52,30 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
             .fact("state", "none")
             .fact("version", version);
     };
-    let mut environment = environment.to_vec();
-    // Set explicitly, so that git does not search for a repository.
-    environment.push(("GIT_DIR".into(), repository.folder.into()));
-    environment.push(("GIT_WORK_TREE".into(), repository.top.into()));
-    let status = ask_git(&git, project, &environment, &status).await;
-    work_tree(&version, status).fact("version", version)
+    let looked = tokio::task::spawn_blocking(move || has_uncommitted(&repository)).await;
+    let (finding, state) = match looked.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(false) => {
+            let text = format!("git {version}; everything in the project is committed");
+            (DoctorFinding::ok("git", text), "clean")
+        }
+        Ok(true) => {
+            let text = format!("git {version}; some changes in the project are not committed");
+            let hint = "commit them first, to tell the agent's changes from yours";
+            (DoctorFinding::warning("git", text).hint(hint), "dirty")
+        }
+        Err(why) => (DoctorFinding::warning("git", format!("git {version}; {why}")), "unknown"),
+    };
+    finding.fact("state", state).fact("version", version)
 }
 
-/// Reports whether everything in the project is committed.
-fn work_tree(version: &str, status: FinishedCommand) -> DoctorFinding {
-    match status.ended {
-        CommandEnd::Exited(exit) if exit.is_success() && status.output.is_empty() => {
-            DoctorFinding::ok(
-                "git",
-                format!("git {version}; everything in the project is committed"),
-            )
-            .fact("state", "clean")
-        }
-        CommandEnd::Exited(exit) if exit.is_success() => DoctorFinding::warning(
-            "git",
-            format!("git {version}; some changes in the project are not committed"),
-        )
-        .hint("commit them first, to tell the agent's changes from yours")
-        .fact("state", "dirty"),
-        CommandEnd::Exited(_) => {
-            let output = status.output.lines().next().unwrap_or_default();
-            let text = format!("git {version}; git status failed: {output}");
-            DoctorFinding::warning("git", text).fact("state", "unknown")
-        }
-        CommandEnd::NotStarted { why } => {
-            let text = format!("git {version}; git status failed: {why}");
-            DoctorFinding::warning("git", text).fact("state", "unknown")
-        }
-        CommandEnd::TimedOut | CommandEnd::Stopped => {
-            let text = format!("git {version}; git status timed out");
-            DoctorFinding::warning("git", text).fact("state", "unknown")
-        }
-    }
-}
-
-/// Runs a git command, and prevents the repository from running programs.
-async fn ask_git(
-    git: &Path,
-    project: &Path,
-    environment: &[(OsString, OsString)],
-    arguments: &[&str],
-) -> FinishedCommand {
-    let safe = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
-    let mut environment = environment.to_vec();
-    for (name, value) in [("GIT_OPTIONAL_LOCKS", "0"), ("LC_ALL", "C")] {
-        environment.retain(|(known, _)| known != name);
-        environment.push((name.into(), value.into()));
-    }
+/// Asks git for its version.
+async fn version_of(git: &Path, environment: &[(OsString, OsString)]) -> FinishedCommand {
     let launch = Launch {
         program: git.to_owned(),
-        arguments: safe.iter().chain(arguments).map(OsString::from).collect(),
-        environment,
-        directory: project.to_owned(),
+        arguments: vec!["--version".into()],
+        environment: environment.to_vec(),
+        // Git reads no configuration of the project here.
+        directory: PathBuf::from("/"),
         containment: Containment::choose(None),
     };
     run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &StopHandle::default()).await

@@ -2,9 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-
-use rustix::fs::OFlags;
+use std::os::unix::fs::FileExt as _;
 
 use crate::commands::cli::select_run::damaged;
 use crate::error::Failure;
@@ -51,8 +49,7 @@ pub(super) fn drop_unsealed(folder: &RunDir) -> Result<Option<String>, Failure> 
 /// Removes everything after this length, and keeps a copy of it.
 fn cut(folder: &RunDir, length: u64) -> io::Result<()> {
     let path = folder.journal();
-    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path)?;
+    let file = files::open_regular_with(OpenOptions::new().read(true).write(true), &path)?;
     let mut foreign = vec![0; 1 << 20];
     let count = file.read_at(&mut foreign, length)?;
     let mut copy = files::create_anew(&path.with_extension("foreign"))?;

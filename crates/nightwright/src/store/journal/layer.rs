@@ -2,10 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 use super::error::StoreFileError;
 use super::private;
@@ -88,20 +86,9 @@ impl DiskFile {
 
     /// Opens an existing file.
     pub fn open(path: &Path) -> Result<Self, StoreFileError> {
-        // Non-blocking: opening a pipe would block forever.
-        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-        let file = private::options()
-            .read(true)
-            .append(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(path)
+        let file = files::open_regular_with(private::options().read(true).append(true), path)
             .map_err(StoreFileError::on("open", path))?;
-        let fail = StoreFileError::on("open", path);
-        match file.metadata() {
-            Ok(found) if found.is_file() => Ok(Self::new(file, path)),
-            Ok(_) => Err(fail(io::Error::other("it is not a regular file"))),
-            Err(error) => Err(fail(error)),
-        }
+        Ok(Self::new(file, path))
     }
 
     fn new(file: File, path: &Path) -> Self {

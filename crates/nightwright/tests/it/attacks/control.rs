@@ -110,15 +110,15 @@ fn process_lists_do_not_show_the_goal_of_a_run_and_do_show_that_of_another_progr
     let goal = "buy the company in secret";
     let child = env.start(&["run", "-p", goal, "-m", "1", "--dry-run", "--rehearsal", &script]);
     env.wait_for("agent_ready");
-    assert!(!shows(child.id(), "secret"), "nightwright shows it");
+    assert!(!shows(child.id(), "company"), "nightwright shows it");
     let below = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
     for pid in below.split_whitespace() {
-        assert!(!shows(pid.parse().unwrap(), "secret"), "{pid} shows it");
+        assert!(!shows(pid.parse().unwrap(), "company"), "{pid} shows it");
     }
     let mut other = Command::new("sh");
     let mut other = other.args(["-c", "read x", goal]).stdin(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
-    while !shows(other.id(), "secret") {
+    while !shows(other.id(), "company") {
         assert!(begun.elapsed() < Duration::from_mins(1), "the other program does not show it");
     }
     other.kill().unwrap();
