@@ -7,3 +7,4 @@ mod journal;
 mod locks;
 mod money;
 mod private_git;
+mod secrets;
