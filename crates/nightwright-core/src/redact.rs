@@ -6,9 +6,11 @@
 //! positions stay the same: valid JSON stays valid, and a file keeps its length.
 //!
 //! ```text
-//!   values ──▶ encodings ──▶ needles ─┐  normalize: the same without colors
-//!   table  ──▶ token_formats ─────────┼─▶ find: where in these bytes ─▶ stream: line by line
-//!   config ──▶ read ──────────────────┘                                   │
+//!   values   ──▶ encodings ──▶ needles ─┐  normalize: the same without colors
+//!   patterns ──▶ token_formats ─────────┤
+//!   vendors ────────────────────────────┼─▶ find: where in these bytes ─▶ stream: line by line
+//!   names    ──▶ assignments ───────────┤                                   │
+//!   config   ──▶ read ──────────────────┘                                   │
 //!                                      json: only in its strings, key_block: over many lines
 //! ```
 //!
@@ -17,22 +19,28 @@
 //!
 //! Matches never span lines, except private keys, which need state.
 
+mod assignments;
+mod commands;
 mod encodings;
 mod escapes;
 mod find;
 mod json;
 mod key_block;
+mod names;
 mod needles;
 mod normalize;
 mod parts;
 mod patterns;
 mod record;
+mod starts;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod token_formats;
 mod user_patterns;
 mod values;
+mod vendors;
+mod written_value;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -163,7 +171,8 @@ impl Secrets {
 
     /// The names of the common formats.
     pub fn forms() -> impl Iterator<Item = &'static str> {
-        patterns::PATTERNS.iter().map(|pattern| pattern.name)
+        let contextual = patterns::PATTERNS.iter().map(|pattern| pattern.name);
+        contextual.chain(vendors::VENDORS.iter().map(|vendor| vendor.name))
     }
 
     /// Whether these lines may contain something to mask.

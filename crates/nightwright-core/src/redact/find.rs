@@ -123,6 +123,7 @@ impl Finder {
                 | MatchRule::MadeUp
                 | MatchRule::Digit
                 | MatchRule::Scheme
+                | MatchRule::Random
                 | MatchRule::Address => {
                     hits.push(SecretMatch {
                         whole: form.whole,

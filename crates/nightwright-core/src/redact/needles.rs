@@ -3,7 +3,7 @@
 //! The search looks at four bytes of the text at every fifth position. A needle has at least eight
 //! bytes. So wherever it is, the eight bytes in its middle contain one of these windows. A filter
 //! rules out nearly all windows that no needle has there. The others are looked up, and their
-//! needles compared.
+//! needles compared. If all needles are long, as generated keys are, the windows are further apart.
 //!
 //! ```text
 //!   text       |...x|...x|...x|...x|...x    a window of four bytes, one byte between two windows
@@ -16,12 +16,16 @@ use super::values::MIN_SECRET_LEN;
 
 /// The length of a window.
 const WINDOW: usize = 4;
-/// The distance between two windows in the text.
+/// The distance between two windows in the text, for needles of any length.
 const STRIDE: usize = MIN_SECRET_LEN + 1 - WINDOW;
+/// The distance between two windows if all needles are long.
+const LONG_STRIDE: usize = LONG + 1 - WINDOW;
+/// The minimum length of a long needle.
+const LONG: usize = 16;
+/// The maximum number of needles for that distance.
+const MAX_LONG: usize = 512;
 /// The number of windows that are checked without a branch.
 const GROUP: usize = 8;
-/// The length of the text for these windows.
-const BLOCK: usize = GROUP * STRIDE;
 
 /// A Bloom filter: each window sets two bits of one word. It fits into the fastest cache.
 type Filter = [u64; 1 << FILTER_BITS];
@@ -33,6 +37,8 @@ pub(super) struct Needles {
     filter: Box<Filter>,
     /// The windows in the middle of each needle, in order.
     anchors: Vec<Anchor>,
+    /// The distance between two windows in the text.
+    stride: usize,
 }
 
 /// A window in the middle of a needle.
@@ -51,11 +57,14 @@ impl Needles {
         let all: Vec<_> = needles.into_iter().collect();
         let mut filter: Box<Filter> =
             vec![0; 1 << FILTER_BITS].try_into().expect("it has this length");
-        let mut anchors = Vec::with_capacity(all.len() * STRIDE);
+        // Each needle has more windows then; the filter has room for a few hundred needles.
+        let are_long = all.len() <= MAX_LONG && all.iter().all(|needle| needle.len() >= LONG);
+        let stride = if are_long { LONG_STRIDE } else { STRIDE };
+        let mut anchors = Vec::with_capacity(all.len() * stride);
         for (needle, bytes) in all.iter().enumerate() {
             // Common strings are more frequent at the ends: `https://`, `token`, `.com`.
-            let middle = (bytes.len() - MIN_SECRET_LEN) / 2;
-            for offset in middle..middle + STRIDE {
+            let middle = (bytes.len() + 1 - WINDOW - stride) / 2;
+            for offset in middle..middle + stride {
                 let window = window(&bytes[offset..]);
                 let (word, bits) = place(window);
                 filter[word] |= (1 << bits[0]) | (1 << bits[1]);
@@ -63,15 +72,29 @@ impl Needles {
             }
         }
         anchors.sort_unstable();
-        Self { all, filter, anchors }
+        Self { all, filter, anchors, stride }
     }
 
     /// Reports all occurrences of the needles from `from` on, in no particular order. They may
     /// overlap.
-    pub(super) fn find(&self, bytes: &[u8], from: usize, mut each: impl FnMut(Range<usize>)) {
+    pub(super) fn find(&self, bytes: &[u8], from: usize, each: impl FnMut(Range<usize>)) {
         if self.all.is_empty() {
             return;
         }
+        if self.stride == LONG_STRIDE {
+            self.find_in_blocks::<LONG_STRIDE, { GROUP * LONG_STRIDE }>(bytes, from, each);
+        } else {
+            self.find_in_blocks::<STRIDE, { GROUP * STRIDE }>(bytes, from, each);
+        }
+    }
+
+    /// Looks at every `STRIDE`th window; `BLOCK` is the length of the text for a group of them.
+    fn find_in_blocks<const STRIDE: usize, const BLOCK: usize>(
+        &self,
+        bytes: &[u8],
+        from: usize,
+        mut each: impl FnMut(Range<usize>),
+    ) {
         let (blocks, _) = bytes[from..].as_chunks::<BLOCK>();
         let mut at = from;
         for block in blocks {
@@ -133,6 +156,8 @@ mod tests {
 
     use super::*;
 
+    const BLOCK: usize = GROUP * LONG_STRIDE;
+
     fn found(needles: &[Vec<u8>], text: &[u8], from: usize) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         Needles::new(needles.to_vec()).find(text, from, |span| found.push(span));
@@ -160,13 +185,15 @@ mod tests {
 
     #[test]
     fn a_needle_is_found_at_every_position_and_in_front_of_any_end() {
-        for length in MIN_SECRET_LEN..2 * BLOCK {
+        for length in MIN_SECRET_LEN..3 * LONG {
             let needle: Vec<u8> =
                 (0..length).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
-            for start in 0..2 * BLOCK {
-                for end in 0..STRIDE {
+            let needles = Needles::new([needle.clone()]);
+            for start in 0..BLOCK + LONG_STRIDE {
+                for end in 0..LONG_STRIDE {
                     let text = [&vec![b'.'; start][..], &needle, &vec![b'.'; end]].concat();
-                    let hits = found(std::slice::from_ref(&needle), &text, 0);
+                    let mut hits = Vec::new();
+                    needles.find(&text, 0, |span| hits.push(span));
                     assert!(hits.len() == 1 && hits[0] == (start..start + length), "{hits:?}");
                 }
             }
@@ -181,7 +208,10 @@ mod tests {
     proptest! {
         #[test]
         fn exactly_the_occurrences_are_found(
-            needles in prop::collection::btree_set(bytes(MIN_SECRET_LEN, 20), 0..40),
+            needles in prop_oneof![
+                prop::collection::btree_set(bytes(MIN_SECRET_LEN, 20), 0..40),
+                prop::collection::btree_set(bytes(LONG, 3 * LONG), 0..40),
+            ],
             pieces in prop::collection::vec((bytes(0, 60), any::<prop::sample::Index>()), 0..12),
             from in 0_usize..30,
         ) {

@@ -33,6 +33,13 @@ pub(super) fn is_example(value: &str) -> bool {
     EXAMPLES.iter().any(|example| value.eq_ignore_ascii_case(example))
 }
 
+/// Whether the password of an address is one of these words, or one that stands for a password.
+pub(super) fn is_example_password(value: &str) -> bool {
+    const STANDINS: [&str; 8] =
+        ["user", "pass", "guest", "secret", "example", "root", "test", "pwd"];
+    is_example(value) || STANDINS.contains(&value)
+}
+
 /// The parts of a value's line that are secret on their own.
 pub(super) fn secret_parts(line: &str) -> Vec<String> {
     let line = line.trim();

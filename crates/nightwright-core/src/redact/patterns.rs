@@ -6,10 +6,13 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::SIZE;
+use super::assignments::STEMS;
+use super::commands::{COMMANDS, CommandSecret};
+use super::starts::StartSearch;
+use super::vendors::{VENDORS, VendorToken};
 
 /// The format of a kind of secret.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +64,8 @@ pub(super) enum MatchRule {
     Scheme,
     /// A host follows: `docker://image:1.2@sha256:…` has no host and no password.
     Address,
+    /// The match looks random, and a host follows.
+    Random,
     /// The match starts the block of a private key, and is not masked itself.
     KeyBlock,
 }
@@ -97,45 +102,59 @@ const fn place(
     TokenFormat { name, starts, form, rest, front: LeftBoundary::Any, proof }
 }
 
-const PLAIN: TokenTail = TokenTail::Run(b"");
 const WORD: TokenTail = TokenTail::Run(b"_-");
 const HEADER: TokenTail = TokenTail::Run(b"._~+/=-");
 
 /// All formats. If two start at the same position, the first one wins. Rare starts of at least four
-/// bytes are fast, and there must not be more than 64 of them.
+/// bytes are fast.
 #[rustfmt::skip]
 pub(super) static PATTERNS: &[TokenFormat] = &[
     token("Anthropic key", &["sk-ant-"], r"[A-Za-z0-9_-]{16}", WORD),
     TokenFormat { proof: MatchRule::MadeUp, ..token("OpenAI key", &["sk-"], r"[A-Za-z0-9_-]{20}", WORD) },
-    token("Stripe key", &["rk_live_", "sk_live_"], r"[A-Za-z0-9]{16}", PLAIN),
-    token("GitHub token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"[A-Za-z0-9]{30}", PLAIN),
-    token("GitHub fine-grained personal access token", &["github_pat_"], r"[A-Za-z0-9_]{30}", WORD),
-    token("GitLab token", &["glpat-"], r"[A-Za-z0-9_-]{16}", WORD),
-    token("Slack token", &["xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-"], r"[A-Za-z0-9-]{10}", WORD),
-    place("Slack webhook", &["hooks.slack.com/services/"], r"([A-Za-z0-9_/-]{20,64})", WORD, MatchRule::Form),
-    place("Discord webhook", &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], r"([0-9]{1,32}/[A-Za-z0-9_-]{20})", WORD, MatchRule::Form),
-    token("AWS key", &["AKIA", "ASIA"], r"[A-Z0-9]{16}", TokenTail::Nothing),
-    token("Google key", &["AIza"], r"[A-Za-z0-9_-]{35}", TokenTail::Nothing),
+    TokenFormat { proof: MatchRule::Digit, ..token("Slack token", &["xox"], r"[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10}", WORD) },
     token("JSON web token", &["eyJ"], r"[A-Za-z0-9_-]{8}", TokenTail::Dotted(b"_-", 2, 8)),
-    token("npm token", &["npm_"], r"[A-Za-z0-9]{30}", PLAIN),
-    token("PyPI token", &["pypi-"], r"[A-Za-z0-9_-]{32}", WORD),
-    token("Hugging Face token", &["hf_"], r"[A-Za-z0-9]{30}", PLAIN),
-    token("SendGrid key", &["SG."], r"[A-Za-z0-9_-]{16}", TokenTail::Dotted(b"_-", 1, 16)),
-    token("DigitalOcean token", &["doo_v1_", "dop_v1_", "dor_v1_"], r"[a-f0-9]{32}", PLAIN),
-    token("age key", &["AGE-SECRET-KEY-1"], r"[A-Z0-9]{40}", PLAIN),
+    TokenFormat { proof: MatchRule::Digit, ..token("SendGrid key", &["SG."], r"[A-Za-z0-9_-]{16}", TokenTail::Dotted(b"_-", 1, 16)) },
     header("authorization header", &["Authorization", "authorization", "AUTHORIZATION"], r#"[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}(?:[A-Za-z][A-Za-z-]{0,23}(?:[ \t]|\\{1,8}t|%20){1,8})?([A-Za-z0-9._~+/=-]{8})"#, MatchRule::Scheme),
     header("bearer token", &["Bearer", "bearer", "BEARER"], r"(?:[ \t]|\\{1,8}t|%20){1,8}([A-Za-z0-9._~+/=-]{16})", MatchRule::Digit),
-    header("key in a header", &["x-api-key", "X-api-key", "X-Api-Key", "X-API-Key", "X-API-KEY"], r#"[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}([A-Za-z0-9._~+/=-]{8})"#, MatchRule::Digit),
-    place("password in an address", &["://"], r"[A-Za-z0-9._~%+-]{0,64}:([A-Za-z0-9._~%+!$&'()*,;=^#-]{3,128})@", TokenTail::Nothing, MatchRule::Address),
+    place("password in an address", &["://"], r"[A-Za-z0-9._~%+=,-]{0,64}:([A-Za-z0-9._~%+!$&'()*,;=^#-]{3,128})@", TokenTail::Nothing, MatchRule::Address),
+    place("token in an address", &["://"], r"([A-Za-z0-9._~%+-]{20,128})@", TokenTail::Nothing, MatchRule::Random),
     place("private key", &["-----BEGIN "], r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", TokenTail::Nothing, MatchRule::KeyBlock),
 ];
 
-/// The search for the starts of all formats.
-pub(super) static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostFirst)
-        .build(PATTERNS.iter().flat_map(|pattern| pattern.starts))
-        .expect("the starts are few and short")
+/// The use of a text at which the search stops.
+#[derive(Clone, Debug)]
+pub(super) enum StartUse {
+    /// The formats that may begin here, by index.
+    Formats(Vec<usize>),
+    /// A piece of a name.
+    Name,
+    Command(CommandSecret),
+    Vendor(&'static VendorToken),
+}
+
+/// The search for the starts of all formats, names, commands and vendors' tokens.
+pub(super) static STARTS: LazyLock<StartSearch> = LazyLock::new(|| {
+    let starts = PATTERNS.iter().flat_map(|pattern| pattern.starts).chain(STEMS);
+    let starts = starts.chain(COMMANDS.iter().map(|(start, _)| start));
+    let vendors = VENDORS.iter().flat_map(|vendor| vendor.starts);
+    StartSearch::new(starts.chain(vendors).copied())
+});
+
+/// The use of each text in `STARTS`.
+pub(super) static USES: LazyLock<Vec<StartUse>> = LazyLock::new(|| {
+    let may_begin = |start: &str| {
+        let formats = PATTERNS.iter().enumerate();
+        let formats = formats
+            .filter(|(_, pattern)| pattern.starts.iter().any(|other| start.starts_with(other)));
+        formats.map(|(index, _)| index).collect()
+    };
+    let starts = PATTERNS.iter().flat_map(|pattern| pattern.starts);
+    let mut uses: Vec<_> = starts.map(|start| StartUse::Formats(may_begin(start))).collect();
+    uses.extend(STEMS.iter().map(|_| StartUse::Name));
+    uses.extend(COMMANDS.iter().map(|(_, kind)| StartUse::Command(*kind)));
+    let vendors = VENDORS.iter().flat_map(|vendor| vendor.starts.iter().map(move |_| vendor));
+    uses.extend(vendors.map(StartUse::Vendor));
+    uses
 });
 
 /// Each pattern with its starts, anchored at the start of a string.
@@ -168,38 +187,21 @@ mod tests {
         vec![
             ("Anthropic key", format!("sk-ant-{}", a(6)), "sk-ant-short"),
             ("OpenAI key", format!("sk-proj-{}", a(6)), "task-12-of-a-long-list-of-tasks"),
-            ("Stripe key", format!("sk_live_{}", a(5)), "sk_live_mode"),
-            ("GitHub token", format!("ghp_{}", a(9)), "ghp_short1"),
-            (
-                "GitHub fine-grained personal access token",
-                format!("github_pat_{}", a(9)),
-                "github_pattern",
-            ),
-            ("GitLab token", format!("glpat-{}", a(5)), "glpat-none"),
             ("Slack token", format!("xoxb-{}", a(5)), "xoxb-1"),
-            ("Slack webhook", format!("hooks.slack.com/services/{}", a(6)), "hooks.slack.com/docs"),
-            (
-                "Discord webhook",
-                format!("discord.com/api/webhooks/123/{}", a(6)),
-                "discord.com/api/webhooks/",
-            ),
-            ("AWS key", format!("AKIA{}", "A1B2".repeat(4)), "AKIAlower1B2A1B2A1B2"),
-            ("Google key", format!("AIza{}abc", a(8)), "AIza-too-short"),
             ("JSON web token", format!("eyJ{0}.eyJ{0}.{0}", a(3)), "eyJhbGciOi.none"),
-            ("npm token", format!("npm_{}", a(9)), "npm_config_registry"),
-            ("PyPI token", format!("pypi-{}", a(9)), "pypi-server"),
-            ("Hugging Face token", format!("hf_{}", a(9)), "hf_hub_download"),
             ("SendGrid key", format!("SG.{0}.{0}", a(5)), "SG.short.short"),
-            ("DigitalOcean token", format!("dop_v1_{}", "a1b2".repeat(16)), "dop_v1_none"),
-            ("age key", format!("AGE-SECRET-KEY-1{}", "A1B2".repeat(14)), "AGE-SECRET-KEY-1X"),
             (
                 "authorization header",
                 format!("Authorization: Basic {}", a(3)),
                 "Authorization: required for all",
             ),
             ("bearer token", format!("Bearer {}", a(5)), "Bearer authentication is required"),
-            ("key in a header", format!("x-api-key: {}", a(3)), "x-api-key: required"),
             ("password in an address", "postgres://me:hunter2@db".to_owned(), "http://host:80/a@b"),
+            (
+                "token in an address",
+                format!("https://{}@host", a(6)),
+                "https://a-long-name-of-a-user@host",
+            ),
             (
                 "private key",
                 format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", a(8)),
@@ -209,11 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn every_pattern_has_at_most_one_group_and_few_starts() {
+    fn every_pattern_has_at_most_one_group() {
         for (pattern, regex) in PATTERNS.iter().zip(&*EACH) {
             assert!(regex.captures_len() <= 2, "{}", pattern.name);
         }
-        assert!(STARTS.patterns_len() <= 64);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 mod blocks;
+mod forms;
 mod known;
 mod names;
 mod rules;
@@ -211,6 +212,15 @@ fn text_made_to_be_slow_is_not() {
     let secrets =
         Secrets::new([r"\\hunter2\\x", "-n-n-n-\\'-&", "ghp gh\\n"], ["x{3,}", "^n*(y)$"]).unwrap();
     for piece in [
+        "token=",
+        "\"password\":\"",
+        "Key: ",
+        " -u a:",
+        "machine a login b password ",
+        "\\\"token\\\":\\\"",
+        "API_KEY='aB3",
+        "Cookie: a=b;",
+        "pypi-",
         "ask-",
         "sk-",
         "\\",

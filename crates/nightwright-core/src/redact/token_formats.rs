@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
-use aho_corasick::Input;
-
+use super::assignments::assigned;
+use super::commands::find_command_secrets;
 use super::escapes::{end_of_escape_around, ends_escape};
-use super::patterns::{EACH, LeftBoundary, MatchRule, PATTERNS, STARTS, TokenFormat, TokenTail};
+use super::parts::is_example_password;
+use super::patterns::{EACH, LeftBoundary, MatchRule, PATTERNS, STARTS, StartUse, TokenTail, USES};
+use super::values::looks_random;
+use super::vendors::vendor_token;
+use super::written_value::is_placeholder;
 
 /// A token that was found.
 pub(super) struct TokenMatch {
@@ -68,48 +72,96 @@ pub(super) fn find_tokens(
     seam: impl Fn(usize) -> bool,
     mut each: impl FnMut(TokenMatch),
 ) {
+    let is_free = |at: usize| is_free(bytes, at) || seam(at);
     let mut runs: Vec<Option<CharRun>> = Vec::new();
-    let mut at = from;
-    while let Some(found) = STARTS.find(Input::new(bytes).span(at..bytes.len())) {
-        let start = found.start();
-        at = start + 1;
-        let is_free = is_free(bytes, start) || seam(start);
-        let Some(Beginning { number, end, secret }) = beginning(&bytes[start..], is_free) else {
-            continue;
-        };
-        let pattern = &PATTERNS[number];
-        let end = start + end;
-        let first = start + secret.start;
-        let known_end = start + secret.end;
-        let (mut last, mut has_digit) = (known_end, false);
-        if !matches!(pattern.rest, TokenTail::Nothing) {
-            runs.resize(PATTERNS.len(), None);
-            let run = match runs[number] {
-                Some(run) if run.start <= known_end && known_end <= run.end => run,
-                Some(_) | None => CharRun::at(bytes, known_end, pattern.rest),
-            };
-            runs[number] = Some(run);
-            let Some(behind) = run.behind else { continue };
-            last = behind;
-            has_digit = run.last_digit.is_some_and(|digit| digit >= known_end);
-        }
-        has_digit |= bytes[first..known_end].iter().any(u8::is_ascii_digit);
-        let is_proven = match pattern.proof {
-            MatchRule::Form | MatchRule::KeyBlock => true,
-            MatchRule::MadeUp => has_digit && is_made_up(&bytes[first..last]),
-            MatchRule::Digit => has_digit,
-            MatchRule::Scheme => {
-                has_digit && (names_scheme(&bytes[start..first]) || is_made_up(&bytes[first..last]))
+    STARTS.find(bytes, from, |index, found| {
+        let start = found.start;
+        let known = |(whole, span)| TokenMatch { whole, span, proof: MatchRule::Form };
+        let token = match &USES[index] {
+            StartUse::Formats(formats) => {
+                token_at(bytes, start, is_free(start), formats, &mut runs)
             }
-            MatchRule::Address => {
-                last = last_at(bytes, last);
-                !DIGESTS.iter().any(|digest| bytes[last + 1..].starts_with(digest))
+            StartUse::Name => assigned(bytes, start).map(known),
+            StartUse::Vendor(vendor) => vendor_token(bytes, vendor, &found, is_free).map(known),
+            StartUse::Command(kind) => {
+                let mut next = start;
+                find_command_secrets(bytes, *kind, found, |span| {
+                    next = span.end;
+                    each(known((start.min(span.start)..span.end, span)));
+                });
+                return next;
             }
         };
-        if is_proven {
-            at = last.max(end);
-            each(TokenMatch { whole: start..at, span: first..last, proof: pattern.proof });
+        let next = token.as_ref().map_or(start, |token| token.whole.end);
+        if let Some(token) = token {
+            each(token);
         }
+        next
+    });
+}
+
+/// The token of one of these formats that begins at this position.
+fn token_at(
+    bytes: &[u8],
+    start: usize,
+    is_free: bool,
+    formats: &[usize],
+    runs: &mut Vec<Option<CharRun>>,
+) -> Option<TokenMatch> {
+    let Beginning { number, end, secret } = beginning(&bytes[start..], is_free, formats)?;
+    let pattern = &PATTERNS[number];
+    let end = start + end;
+    let first = start + secret.start;
+    let known_end = start + secret.end;
+    let (mut last, mut has_digit) = (known_end, false);
+    if !matches!(pattern.rest, TokenTail::Nothing) {
+        runs.resize(PATTERNS.len(), None);
+        let run = match runs[number] {
+            Some(run) if run.start <= known_end && known_end <= run.end => run,
+            Some(_) | None => CharRun::at(bytes, known_end, pattern.rest),
+        };
+        runs[number] = Some(run);
+        last = run.behind?;
+        has_digit = run.last_digit.is_some_and(|digit| digit >= known_end);
+    }
+    let token = &bytes[first..last];
+    has_digit |= bytes[first..known_end].iter().any(u8::is_ascii_digit);
+    let is_proven = match pattern.proof {
+        MatchRule::Form | MatchRule::KeyBlock => true,
+        MatchRule::MadeUp => has_digit && is_made_up(token) && !is_placeholder(token),
+        MatchRule::Digit => has_digit && !is_placeholder(token),
+        MatchRule::Scheme => {
+            let names_scheme = names_scheme(&bytes[start..first]);
+            has_digit && (names_scheme || is_made_up(token)) && !is_placeholder(token)
+        }
+        MatchRule::Random => str::from_utf8(token).is_ok_and(looks_random),
+        MatchRule::Address => {
+            last = last_at(bytes, last);
+            is_password(&bytes[first..last]) && !is_version(&bytes[last + 1..])
+        }
+    };
+    let whole = start..last.max(end);
+    is_proven.then_some(TokenMatch { whole, span: first..last, proof: pattern.proof })
+}
+
+/// Whether the text between a colon and `@` may be a password, and no word of an example.
+fn is_password(text: &[u8]) -> bool {
+    !str::from_utf8(text).is_ok_and(is_example_password) && text[0] != b'$' && text[0] != b'%'
+}
+
+/// Whether a digest, a version or the scale of an image follows `@`: this is no address.
+fn is_version(bytes: &[u8]) -> bool {
+    if DIGESTS.iter().any(|digest| bytes.starts_with(digest)) {
+        return true;
+    }
+    let length = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'.');
+    let mut parts = bytes[..length.count()].split(|byte| *byte == b'.');
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        // `1.2.3`; an address of a host has four numbers.
+        (Some(one), Some(two), Some(three), None) => [one, two, three].into_iter().all(is_number),
+        (Some([b'1'..=b'4', b'x']), Some(_), None, None) => true,
+        _ => false,
     }
 }
 
@@ -167,14 +219,10 @@ fn last_at(bytes: &[u8], at: usize) -> usize {
     near[..length].iter().rposition(|byte| *byte == b'@').map_or(at, |last| at + last)
 }
 
-/// The beginning of the format that matches at the start of these bytes.
-fn beginning(bytes: &[u8], is_free: bool) -> Option<Beginning> {
-    let may_be = |pattern: &TokenFormat| {
-        (is_free || pattern.front == LeftBoundary::Any)
-            && pattern.starts.iter().any(|start| bytes.starts_with(start.as_bytes()))
-    };
-    let patterns = PATTERNS.iter().enumerate().filter(|(_, pattern)| may_be(pattern));
-    patterns.map(|(number, _)| number).find_map(|number| {
+/// The beginning of the first of these formats that matches at the start of these bytes.
+fn beginning(bytes: &[u8], is_free: bool, formats: &[usize]) -> Option<Beginning> {
+    let may_be = |number: &usize| is_free || PATTERNS[*number].front == LeftBoundary::Any;
+    formats.iter().copied().filter(may_be).find_map(|number| {
         // Groups are slow, so they are captured only after a match.
         let end = EACH[number].find(bytes)?.end();
         let group = EACH[number].captures(&bytes[..end])?.get(1).map(|group| group.range());

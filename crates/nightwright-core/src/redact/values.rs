@@ -156,7 +156,7 @@ fn is_model(value: &str) -> bool {
 
 /// Whether the value is a path. Paths are common and not secret. A base64 key may contain slashes,
 /// too, but the parts between them do not look like folder names.
-fn is_path(value: &str) -> bool {
+pub(super) fn is_path(value: &str) -> bool {
     let looks_made_up = |part: &str| part.len() >= MIN_SECRET_LEN && looks_mixed(part.as_bytes());
     value.strip_prefix('/').is_some_and(|rest| rest.contains('/'))
         && !value.contains('\n')

@@ -10,4 +10,5 @@ mod judge;
 mod locks;
 mod money;
 mod private_git;
+mod secrets;
 mod templates;

@@ -4,7 +4,7 @@ use super::*;
 
 /// Masks the text verbatim, in JSON and in nested JSON, whole and in chunks, and returns the
 /// result.
-fn everywhere(secrets: &Secrets, text: &str, secret: &str) -> String {
+pub(super) fn everywhere(secrets: &Secrets, text: &str, secret: &str) -> String {
     let mut line = text.to_owned();
     for depth in 0..4 {
         let masked = secrets.mask(&line).into_owned();
