@@ -172,7 +172,7 @@ fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
         if kind.is_file() {
             failure
         } else {
-            failure.hint("pipe it: `... | nightwright inspect -`")
+            failure.hint("give a regular file, or `-` to read the standard input")
         }
     })
 }

@@ -33,7 +33,7 @@ fn a_run_without_task_and_goal_shows_help_and_the_tasks_there_are() {
     ]);
     assert!(!output.err.contains("--retry-delay"), "the options that matter only:\n{}", output.err);
     let at = |text: &str| output.err.find(text).unwrap();
-    assert!(at("Usage:") < at("neither a task"), "what is wrong comes last");
+    assert!(at("Usage:") < at("no task or goal given"), "what is wrong comes last");
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn the_log_tells_a_run_section_by_section() {
     Completed: DATE TIME UTC
     Work: 1 file
     Cost: $0.03 (rehearsed) in SPAN
-    Summary: All done. <promise>COMPLETE</promise>
+    Summary: All done.
     Retried after: attempt 1: exited with 139, no result
 
     ================================================================================

@@ -71,7 +71,7 @@ fn a_check_that_is_flaky_before_the_work_proves_nothing_by_passing() {
         > start
         > checks flaky
           warning: `make test` is flaky: it failed, was run once more, and passed
-          warning: the checks already pass, so a pass does not show that the work is done: a model decides as well
+          warning: the checks already pass, so passing them does not verify the work: a model also decides
         > iteration A->B status:complete
         > checks pass
           -> start call

@@ -113,7 +113,7 @@ fn a_project_loosens_no_budget_of_several_tasks() {
         env.run(&["new", name]).exits(0);
         env.file(&format!(".nightwright/tasks/{name}/INSTRUCTIONS.md"), "Write done.txt.\n");
     }
-    let script = "[[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\", cost = 0.6 }\n";
+    let script = "[[attempt]]\ncost = 0.6\nend = { result = \"<promise>COMPLETE</promise>\" }\n";
     let script = env.script(script);
     let fixed = ["run", "a", "b", "c", "--keep-going", "--dry-run", "--no-delay"];
     let output = env.run(&[&fixed[..], &["--rehearsal", &script]].concat());

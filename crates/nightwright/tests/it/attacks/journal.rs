@@ -177,7 +177,7 @@ fn a_journal_that_was_changed_after_a_crash_is_not_resumed() {
         assert_eq!(fs::read(path(&env)).unwrap(), before);
         let status = env.run(&["status"]).exits(0);
         let warned = format!("{}{}", status.out, status.err).contains("another process changed");
-        assert_eq!(warned, says.starts_with("its journal"), "{}{}", status.out, status.err);
+        assert_eq!(warned, says.ends_with("its journal"), "{}{}", status.out, status.err);
     }
 }
 
