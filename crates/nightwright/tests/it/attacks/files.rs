@@ -136,7 +136,11 @@ fn inspect_refuses_what_is_no_file_and_takes_a_pipe_on_standard_input() {
         let output = run(&env, &format!("inspect {}", path.display())).exits(1);
         let wanted = if kind == "folder" { "it is a folder" } else { REFUSED };
         assert!(output.err.contains(wanted), "{kind}: {}", output.err);
-        assert_eq!(output.err.contains("nightwright inspect -"), kind != "folder", "{kind}");
+        assert_eq!(
+            output.err.contains("`-` to read the standard input"),
+            kind != "folder",
+            "{kind}"
+        );
     }
     env.paste("printf '{}\\n' | nightwright inspect -").exits(0);
 }
