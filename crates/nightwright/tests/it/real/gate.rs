@@ -103,7 +103,7 @@ fn the_output_of_a_failed_check_is_what_the_next_iteration_receives_and_can_repa
     assert_eq!(real.outcome(), settled(Proof::Checks));
     assert_eq!(real.read("answer.txt").as_deref(), Some("forty-two\n"));
     let runs = fs::read_to_string(real.env.path("checks.log")).unwrap().lines().count();
-    assert_eq!(runs, 4, "once before the work, and a failed check gets a second chance");
+    assert_eq!(runs, 5, "twice before the work, once after each claim, and a failed check again");
 
     let results = gates(&real);
     let [GateResult::Rejected { why, .. }, GateResult::Passed { .. }] = &results[..] else {
