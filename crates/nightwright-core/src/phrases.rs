@@ -124,6 +124,24 @@ pub fn running_checks(commands: &[String]) -> String {
     format!("running the checks ({})", self::commands(commands))
 }
 
+/// The number of files that a warning names.
+const MAX_NAMED_FILES: usize = 5;
+
+/// Files that the checks wrote, which do not count as work.
+pub fn checks_wrote(files: &[String]) -> String {
+    format!("the checks wrote files, which do not count as work: {}", file_names(files))
+}
+
+/// Returns the names of the first few files, and the number of the remaining ones.
+pub fn file_names(files: &[String]) -> String {
+    let shown: Vec<_> =
+        files.iter().take(MAX_NAMED_FILES).map(|file| format!("`{file}`")).collect();
+    match files.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// A list of commands: `` `make test`, `make lint` ``.
 pub fn commands(commands: &[String]) -> String {
     let commands: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();

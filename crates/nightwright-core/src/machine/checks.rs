@@ -12,9 +12,6 @@ use crate::phrases;
 use crate::policy::check_history::Measurement;
 use crate::units::Ticket;
 
-/// The number of files that a warning names.
-const MAX_NAMED_FILES: usize = 5;
-
 impl Machine {
     pub(super) fn run_checks(&mut self, purpose: CheckPurpose, budget: Option<Duration>) {
         let commands = self.ledger.settings.verify.commands.clone();
@@ -66,7 +63,9 @@ impl Machine {
             CheckPurpose::Progress | CheckPurpose::Gate => {}
         }
         self.warn_of_flaky(&results);
-        self.warn_of_files(&changed, &fresh);
+        // The files of the baseline are shown with its results.
+        let wrote = if purpose == CheckPurpose::Baseline { &[][..] } else { &fresh };
+        self.warn_of_files(&changed, wrote);
         for warning in warnings {
             self.warn_once(warning);
         }
@@ -120,21 +119,10 @@ impl Machine {
     /// Warns of files that the checks `changed`, and of those that they `wrote` for the first time.
     fn warn_of_files(&mut self, changed: &[String], wrote: &[String]) {
         if !changed.is_empty() {
-            self.warn(format!("the checks changed files: {}", named(changed)));
+            self.warn(format!("the checks changed files: {}", phrases::file_names(changed)));
         }
         if !wrote.is_empty() {
-            let files = named(wrote);
-            self.warn(format!("the checks wrote files, which do not count as work: {files}"));
+            self.warn(phrases::checks_wrote(wrote));
         }
-    }
-}
-
-/// Returns the names of the first few files, and the number of the remaining ones.
-fn named(files: &[String]) -> String {
-    let shown: Vec<_> =
-        files.iter().take(MAX_NAMED_FILES).map(|file| format!("`{file}`")).collect();
-    match files.len() - shown.len() {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }

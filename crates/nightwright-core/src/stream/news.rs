@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::AttemptOutcome;
 use crate::permissions::denial::Denial;
+use crate::phrases;
 use crate::units::{Tokens, Usd, millis};
 
 /// News of a running attempt or call.
@@ -342,9 +343,13 @@ impl Blocker {
     }
 }
 
-/// Two sentences, the first with a full stop.
+/// Two sentences, the first with a full stop. The second starts with a capital letter, unless its
+/// first word may be code.
 fn joined(first: &str, second: &str) -> String {
     let stop = if first.ends_with(['.', '!', '?', ':', ';']) { "" } else { "." };
+    let word = second.split(' ').next().unwrap_or_default();
+    let may_be_code = !word.chars().all(char::is_alphabetic);
+    let second = if may_be_code { second } else { &phrases::capitalized(second) };
     format!("{first}{stop} {second}")
 }
 

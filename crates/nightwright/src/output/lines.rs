@@ -141,9 +141,16 @@ fn gate(page: &mut Page<'_>, view: &RunView, event: &GateEvent, now: Timestamp) 
             page.line(&format!("Running the checks before the first iteration ({commands})"));
         }
         GateEvent::ChecksFinished {
-            purpose: CheckPurpose::Baseline, results, reused_from, ..
+            purpose: CheckPurpose::Baseline,
+            results,
+            reused_from,
+            outputs,
+            ..
         } => {
             baseline_taken(page, results, *reused_from, now);
+            if !outputs.is_empty() {
+                page.detail(&phrases::checks_wrote(outputs));
+            }
         }
         GateEvent::ChecksStarted { purpose: CheckPurpose::Progress, commands } => {
             page.detail(&phrases::running_checks(commands));
