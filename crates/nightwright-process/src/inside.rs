@@ -32,10 +32,7 @@ pub enum Membership {
 /// Returns what this process belongs to, among the runs in this state folder.
 pub fn membership(state: &Path) -> Option<Membership> {
     let state = state.canonicalize().ok()?;
-    // An ancestor that exits in between hides those above it.
-    let walks = std::iter::repeat_with(|| Ancestry::of(getpid())).take(MAX_WALKS);
-    let Ancestry { pids, .. } =
-        walks.reduce(|last, next| if last.is_whole { last } else { next })?;
+    let Ancestry { pids, .. } = Ancestry::of(getpid());
     pids.into_iter().find_map(|pid| holder_of(role(pid), &open_files(pid), &state))
 }
 
@@ -116,7 +113,19 @@ struct Ancestry {
 }
 
 impl Ancestry {
+    /// Reads the ancestors again if one of them exits in between, because it hides those above it.
     fn of(pid: Pid) -> Self {
+        let mut last = Self::read(pid);
+        for _ in 1..MAX_WALKS {
+            if last.is_whole {
+                break;
+            }
+            last = Self::read(pid);
+        }
+        last
+    }
+
+    fn read(pid: Pid) -> Self {
         let (mut pids, mut last) = (Vec::new(), pid);
         while pids.len() < MAX_ANCESTORS {
             let Some(stat) = ProcessStat::of(last) else { break };
