@@ -112,9 +112,9 @@ pub enum Change {
     /// Fewer tests or checks fail than ever before in the run.
     #[serde(rename = "improved")]
     Better,
-    /// As much fails as in the run of the checks before it.
+    /// As many tests or checks fail as when the checks last ran.
     Same,
-    /// More fails than in the run of the checks before it.
+    /// More tests or checks fail than when the checks last ran.
     Worse,
 }
 

@@ -72,7 +72,7 @@ pub enum Preset {
     Enterprise,
     /// Weights for a library or tool in the open.
     Opensource,
-    /// Weights chosen by the user.
+    /// Weights that you chose.
     Custom,
 }
 

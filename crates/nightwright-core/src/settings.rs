@@ -21,20 +21,20 @@ use crate::permissions::{PermissionRules, Permissions};
 use crate::principles::Principles;
 use crate::units::{Usd, millis};
 
-/// Everything the machine needs to know about the user's choices.
+/// Everything the machine needs to know about your choices.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     /// The name of the mode, for display.
     pub mode: String,
-    /// The name of the task; `None` for a run with only a goal.
+    /// The name of the task; `null`: a run with only a goal.
     pub task: Option<String>,
     /// The part of a run that is executed.
     #[serde(skip_serializing_if = "Scope::is_whole")]
     pub scope: Scope,
-    /// The goal in the user's own words.
+    /// The goal in your own words.
     pub goal: String,
-    /// The file in which iterations leave notes for the next one; `None` = no notes.
+    /// The file in which iterations leave notes for the next one; `null`: no notes.
     pub notes_file: Option<String>,
     /// The files of the task, relative to the project.
     pub files: Files,
@@ -63,7 +63,7 @@ pub struct Settings {
     pub deadlines: Deadlines,
     /// The reporting of status file changes while the agent works.
     pub status_watch: StatusWatch,
-    /// The user's hooks that are enabled.
+    /// Your hooks that are enabled.
     pub hooks: Hooks,
     /// The model for attempts, and its maximum number of turns.
     pub model: Model,
@@ -118,7 +118,7 @@ pub enum Scope {
     /// Iterations until the work is complete.
     #[default]
     Whole,
-    /// Only the gate: the user asks whether the work is complete.
+    /// Only the gate: you ask whether the work is complete.
     Gate,
 }
 
@@ -139,7 +139,7 @@ pub struct Files {
     pub status: Option<String>,
     /// The checklist of a task, or the plan.
     pub list: Option<String>,
-    /// The file that the first iteration writes principles into; `None` = not requested.
+    /// The file that the first iteration writes principles into; `null`: not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principles: Option<String>,
 }
@@ -154,9 +154,9 @@ pub struct PromptTexts {
     pub prompt: String,
     /// The project's own instructions for the agent, inserted verbatim.
     pub agents: String,
-    /// The user's text about the status file; `None` = the built-in text.
+    /// Your text about the status file; `null`: the built-in text.
     pub status: Option<String>,
-    /// The user's addition to the system prompt.
+    /// Your addition to the system prompt.
     pub appended: String,
 }
 
@@ -198,7 +198,7 @@ pub struct Commands {
     pub lint: Option<String>,
 }
 
-/// The limits of a run. `None` means no limit.
+/// The limits of a run. `null`: no limit.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
@@ -247,7 +247,7 @@ impl Limits {
     }
 }
 
-/// Percentages of the account's quotas; `None` = the whole quota may be used.
+/// Percentages of the account's quotas; `null`: the whole quota may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Quota {
@@ -395,7 +395,7 @@ pub enum EvidenceKind {
     ChecksPass,
     /// No claim of completion: the agent reports that the task is impossible.
     Impossible,
-    /// No claim: the user asked for a verdict.
+    /// No claim: you asked for a verdict.
     Asked,
 }
 
@@ -414,7 +414,7 @@ impl EvidenceKind {
         }
     }
 
-    /// Whether the agent claims completion, or the user asked for a verdict.
+    /// Whether the agent claims completion, or you asked for a verdict.
     pub fn is_claim(self) -> bool {
         match self {
             Self::NoProgress | Self::ChecksPass | Self::Impossible => false,
@@ -435,11 +435,11 @@ impl EvidenceKind {
 #[serde(default)]
 pub struct Extras {
     /// Instructions for a review after every iteration that did work; empty = the built-in ones,
-    /// `None` = no review.
+    /// `null`: no review.
     pub review: Option<String>,
     /// Whether an extra call decides unresolved conflicts between principles.
     pub council: Council,
-    /// The response to questions and surrenders of the agent.
+    /// The response if the agent asks a question or gives up.
     pub watchdog: WatchdogResponse,
     /// Whether the agent is asked to report its decisions.
     pub log_decisions: bool,
@@ -456,11 +456,11 @@ pub enum Council {
     On,
 }
 
-/// The response to questions and surrenders of the agent.
+/// The response if the agent asks a question or gives up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchdogResponse {
-    /// Questions and surrenders get no response.
+    /// nightwright does not respond if the agent asks a question or gives up.
     Off,
     /// The answer goes into the same session, if the agent program supports that.
     #[default]
@@ -494,7 +494,7 @@ pub struct Deadlines {
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub after_result: Duration,
-    /// The duration of the whole attempt, in milliseconds; `None` = no deadline.
+    /// The duration of the whole attempt, in milliseconds; `null`: no deadline.
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
     pub attempt: Option<Duration>,
@@ -517,13 +517,13 @@ impl Default for Deadlines {
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Model {
-    /// The name of the model; `None`: the agent's default.
+    /// The name of the model; `null`: the agent's default.
     pub name: Option<String>,
     /// The model that takes over from the third consecutive idle iteration on.
     pub escalate: Option<String>,
     /// The model that takes over when the first one is overloaded.
     pub fallback: Option<String>,
-    /// The maximum number of turns per attempt; `None`: the agent's default.
+    /// The maximum number of turns per attempt; `null`: the agent's default.
     pub max_turns: Option<u32>,
 }
 
@@ -544,13 +544,13 @@ pub struct AgentSettings {
     pub disallowed_tools: Vec<String>,
     /// The settings files of the agent program that apply: `user`, `project`, `local`.
     pub sources: Vec<String>,
-    /// The maximum number of tokens per answer; `None`: the program's default.
+    /// The maximum number of tokens per answer; `null`: the program's default.
     pub max_output_tokens: Option<u32>,
     /// Variables passed to the agent in addition to the default ones; names may contain `*`.
     pub pass_environment: Vec<String>,
-    /// Names of variables that the user sets. Their values may be secret and are not recorded.
+    /// Names of variables that you set. Their values may be secret and are not recorded.
     pub environment: Vec<String>,
-    /// The user's own arguments, after all others.
+    /// Your own arguments, after all others.
     pub arguments: Vec<String>,
 }
 

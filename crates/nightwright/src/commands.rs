@@ -43,7 +43,7 @@ use crate::paste;
 use crate::process::{self, guard, own_arguments};
 use crate::rehearsal;
 
-/// Run a coding agent unattended until its work is verified
+/// Run a coding agent unattended until the gate accepts its work
 #[derive(Debug, Parser)]
 #[command(name = "nightwright", version, disable_help_subcommand = true)]
 struct Cli {
@@ -55,7 +55,7 @@ struct Cli {
 enum Command {
     /// Set up a project: detect its type and commands, and write `.nightwright/`
     Init(init::InitArgs),
-    /// Work on a task or a goal until it is verified, or a limit is reached
+    /// Work on a task or a goal until the gate accepts a claim or a limit is reached
     Run(Box<run::RunArgs>),
     /// Show the status of a run
     Status(status::StatusArgs),

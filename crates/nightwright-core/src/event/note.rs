@@ -99,6 +99,6 @@ pub enum FeedbackSource {
     Idle,
     /// A completion marker that did not count.
     Marker,
-    /// A message from a person.
+    /// A message from you.
     Human,
 }

@@ -57,7 +57,7 @@ pub enum StopSource {
     TerminalClosed,
     /// SIGTERM, for example from a system shutdown or a service manager.
     Terminate,
-    /// A command of the operator.
+    /// A command that you ran.
     Operator,
     /// The stop file, created by a script or by hand.
     StopFile,

@@ -118,7 +118,7 @@ impl AgentKind {
 pub enum Continuation {
     /// The earlier process crashed or was killed.
     AfterCrash,
-    /// The run had ended, and the operator resumed it, with or without higher limits.
+    /// The run had ended, and you resumed it, with or without higher limits.
     AfterEnd,
 }
 

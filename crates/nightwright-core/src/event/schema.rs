@@ -20,7 +20,9 @@ pub fn schema() -> Value {
         "seq": {
             "description": "The number of the line, without gaps.", "type": "integer", "minimum": 1,
         },
-        "at": { "description": "When it happened.", "type": "string", "format": "date-time" },
+        "at": {
+            "description": "Time of the event, in UTC.", "type": "string", "format": "date-time",
+        },
         "active_ms": {
             "description": "Active time so far, in milliseconds.", "type": "integer", "minimum": 0,
         },

@@ -60,7 +60,7 @@ pub enum WaitKind {
     Usage,
     /// The provider's limit on the request rate.
     Rate,
-    /// The share of the account's quota that the operator allows.
+    /// The share of the account's quota that you allow.
     Quota,
 }
 
@@ -70,7 +70,7 @@ pub enum WaitKind {
 pub enum WaitEnd {
     /// The scheduled time was reached.
     Elapsed,
-    /// The operator requested an immediate retry.
+    /// You requested an immediate retry.
     RetryNow,
     /// The run was stopped during the wait.
     Stopped,

@@ -223,7 +223,7 @@ impl Machine {
                     && survey.status.as_ref().is_some_and(|status| status.complete)
             }
             EvidenceKind::Todo => {
-                // A status left by an earlier run does not contradict the boxes ticked in this one.
+                // A status left by an earlier run does not contradict boxes checked in this one.
                 all_ticked && (survey.status.is_none() || !self.is_of_this_run(survey))
             }
             EvidenceKind::Plan => all_ticked,

@@ -36,7 +36,7 @@ impl Machine {
             Some(Unchecked::NoChecks | Unchecked::Plan) | None => return,
         };
         let then = match self.ledger.settings.verify.model {
-            VerdictMode::Off => "a completion will not count as verified",
+            VerdictMode::Off => "a completion does not count as verified",
             VerdictMode::Auto | VerdictMode::Always => "a model also decides",
         };
         self.warn(format!("{what}, so passing them does not verify the work: {then}"));

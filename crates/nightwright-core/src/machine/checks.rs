@@ -112,7 +112,7 @@ impl Machine {
     fn warn_of_flaky(&mut self, results: &[CheckResult]) {
         for flaky in results.iter().filter(|result| result.verdict == CheckVerdict::Flaky) {
             let command = &flaky.command;
-            self.warn(format!("`{command}` is flaky: it failed, was run once more, and passed"));
+            self.warn(format!("`{command}` is flaky: it failed, then passed on rerun"));
         }
     }
 

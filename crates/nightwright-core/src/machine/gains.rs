@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// Whether the open items are no reason to wait: all checks have passed for several iterations,
-    /// and the agent ticked none of them. A model judges whether they are done.
+    /// and the agent checked none of them. A model judges whether they are done.
     fn has_stale_items(&self) -> bool {
         let settings = &self.ledger.settings;
         let most = settings.progress.no_gain;

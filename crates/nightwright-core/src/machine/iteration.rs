@@ -170,7 +170,7 @@ impl Machine {
     }
 
     /// Whether the run only verifies: the user requested only that, or every box of the plan is
-    /// already ticked at the start.
+    /// already checked at the start.
     fn is_verify_only(&self, checklist: Option<Checklist>) -> bool {
         match self.ledger.settings.scope {
             Scope::Gate => return true,

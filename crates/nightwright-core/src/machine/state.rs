@@ -106,7 +106,7 @@ pub struct State {
     pub denied_in: BTreeMap<DeniedCommand, u32>,
     /// The last few iterations, oldest first.
     pub recent: VecDeque<EarlierIteration>,
-    /// Boxes that were ticked without any other change.
+    /// Boxes that were checked without any other change.
     pub unearned_checkboxes: UnearnedCheckboxes,
     /// How often the account lacked the model of a verifier.
     pub missing_verifiers: u32,

@@ -19,7 +19,7 @@ fn evidence(kind: EvidenceKind) -> &'static str {
         EvidenceKind::Promise => "the completion marker",
         EvidenceKind::Signal => "the completion signal",
         EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::NoProgress => "no claim: last check before the run ends without progress",
+        EvidenceKind::NoProgress => "no claim: the gate runs before the run ends without progress",
         EvidenceKind::ChecksPass => "no claim: all checks pass",
         EvidenceKind::Impossible => "the report that the task is impossible",
         EvidenceKind::Asked => "requested with `nightwright verify`",

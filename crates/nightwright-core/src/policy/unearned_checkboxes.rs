@@ -21,7 +21,7 @@ impl UnearnedCheckboxes {
     pub fn note(&mut self, before: Option<Checklist>, finished: &IterationFinished) {
         match &finished.result {
             IterationResult::Done => {}
-            // Its changes may be complete, but it had no chance to tick a box.
+            // Its changes may be complete, but it had no chance to check a box.
             IterationResult::Failed { .. } | IterationResult::Interrupted => {
                 self.credit += 1;
                 return;

@@ -106,7 +106,7 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
                     .to_owned()
             }
             EvidenceKind::Todo | EvidenceKind::Plan => {
-                "Tick a checkbox when its item is done and verified, never before.".to_owned()
+                "Check off a checkbox when its item is done and verified, never before.".to_owned()
             }
             EvidenceKind::Planned => format!(
                 "When the plan has a checkbox for all remaining work and needs no change, put this \

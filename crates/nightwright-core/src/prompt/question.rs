@@ -193,7 +193,7 @@ pub fn impossible_question(
     }
     let failed = failed_checks(results);
     if !failed.is_empty() {
-        writes(&mut checks, format_args!("\nOf these, some fail now. {OUTPUT}\n{failed}"));
+        writes(&mut checks, format_args!("\nSome of these commands fail now. {OUTPUT}\n{failed}"));
     }
     let form = match form {
         AnswerForm::Shaped => IMPOSSIBLE_SHAPED,

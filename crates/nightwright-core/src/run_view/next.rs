@@ -140,7 +140,8 @@ impl RunView {
             Outcome::HookAbort { .. } => {
                 // A run keeps the hooks that it started with.
                 let new_run = "if the hook itself is wrong, fix it and start a new run";
-                [then("fix what the hook complains about"), vec![NextStep::text(new_run)]].concat()
+                [then("fix the problem that the hook reports"), vec![NextStep::text(new_run)]]
+                    .concat()
             }
             Outcome::LimitWaitTooLong { .. } => {
                 vec![NextStep::command("once the limit has been reset, continue", resume)]

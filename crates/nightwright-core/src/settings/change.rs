@@ -14,9 +14,9 @@ use crate::units::{Usd, human, millis};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeSource {
-    /// The operator, by an option of `nightwright resume`.
+    /// You, by an option of `nightwright resume`.
     Operator,
-    /// The configuration, which changed since the start of the run; the operator agreed.
+    /// The configuration, which changed since the start of the run; you agreed.
     Configuration,
 }
 

@@ -21,7 +21,7 @@ pub struct Verify {
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub timeout: Duration,
-    /// The time for all commands together before the first iteration, in milliseconds; `None` =
+    /// The time for all commands together before the first iteration, in milliseconds; `null`:
     /// they do not run then.
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
@@ -34,13 +34,13 @@ pub struct Verify {
     pub tamper: Tamper,
     /// When a model is asked for a verdict.
     pub model: VerdictMode,
-    /// The model that gives the verdict; `None`: the agent's default.
+    /// The model that gives the verdict; `null`: the agent's default.
     pub model_name: Option<String>,
     /// How closely the model inspects the work.
     pub depth: Depth,
     /// The maximum cost of one verdict, in US dollars.
     pub max_cost: Usd,
-    /// The timeout of one verdict in milliseconds; `None` = the default of the depth.
+    /// The timeout of one verdict in milliseconds; `null`: the default of the depth.
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
     pub model_timeout: Option<Duration>,

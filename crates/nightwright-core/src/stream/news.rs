@@ -104,7 +104,7 @@ pub struct WatchdogFinding {
     /// The sentence or event that was found.
     pub text: String,
     /// The end of the agent's message around the text, as written: the options before a question,
-    /// or the attempts before a surrender. Empty if the text is the whole message.
+    /// or the failed attempts before the agent gives up. Empty if the text is the whole message.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
 }
@@ -155,7 +155,7 @@ pub enum QuotaWindow {
 pub struct AttemptReport {
     /// The outcome of the attempt or call.
     pub outcome: AttemptOutcome,
-    /// The cost that the agent reported; absent if it died before.
+    /// The cost that the agent reported; absent if the agent exited without a result.
     #[serde(default)]
     pub cost: Option<Usd>,
     /// The cost of the tokens seen, by the price table; used when `cost` is unknown.

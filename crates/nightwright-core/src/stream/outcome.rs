@@ -33,7 +33,7 @@ pub enum AttemptOutcome {
         /// The deadline that was exceeded.
         which: Deadline,
     },
-    /// The agent died without a result, and nightwright did not kill it.
+    /// The agent exited without a result, and nightwright did not kill it.
     Crashed {
         /// The exit code, or the signal that killed it.
         how: ProcessExit,
@@ -76,7 +76,7 @@ pub enum AttemptOutcome {
     Refused,
     /// The answer exceeded the output limit of the model.
     OutputLimit,
-    /// Nightwright or another process stopped the attempt.
+    /// nightwright or another process stopped the attempt.
     Interrupted,
     /// The agent reports success without any sign of work.
     Suspect {
@@ -84,7 +84,7 @@ pub enum AttemptOutcome {
         #[serde(default)]
         why: Suspicion,
     },
-    /// Nightwright crashed during the attempt, and its end was not recorded.
+    /// nightwright crashed during the attempt, and its end was not recorded.
     Lost,
 }
 
@@ -140,7 +140,7 @@ pub enum CancelReason {
     Limit,
     /// The provider refused the login; the agent would only keep retrying.
     Auth,
-    /// The operator requested an immediate stop, or the journal cannot be written.
+    /// You requested an immediate stop, or the journal cannot be written.
     StopNow,
 }
 

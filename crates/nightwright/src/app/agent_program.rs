@@ -177,8 +177,8 @@ impl AgentProgram {
                 ..AgentOptions::default()
             };
             let extensions = if request.purpose.is_some() {
-                // The agent must not instruct its own judge. The user's settings are then those of
-                // the judge's own configuration.
+                // The agent must not instruct its own verifier. The user's settings are then those
+                // of the verifier's own configuration.
                 sources = vec![USER_SETTINGS.to_owned()];
                 Extensions::None
             } else {

@@ -201,10 +201,10 @@ fn set(
     if file.layer()?.get(key.name).is_none() {
         let (table, path) = (key.name.split('.').next().unwrap_or_default(), file.path().display());
         return Err(Failure::usage(format!(
-            "`{}` was not set: `{path}` has several `[[{table}]]`",
+            "cannot set `{}`: `{path}` has several `[[{table}]]` tables",
             key.name
         ))
-        .hint("change them there"));
+        .hint("edit them in the file"));
     }
     if key.gated || tightening::is_bound(key.name) {
         approval::approve_setting(&place.project.find()?, &file.layer()?, key.name)?;

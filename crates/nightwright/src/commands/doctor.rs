@@ -31,8 +31,8 @@ pub(super) struct DoctorArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// Also make one small call to the model (about one cent) to test the login and the output of
-    /// the agent
+    /// Also make one small call to the model (about $0.01) to test the login and the output of the
+    /// agent
     #[arg(long)]
     probe: bool,
 

@@ -315,7 +315,7 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
                     let (used, limit) = (view.used_of(reached), phrases::reached_limit(reached));
                     format!("run {run} cannot continue with a limit of {limit}: it has used {used}")
                 }
-                None => format!("run {run} cannot continue: a limit is used up"),
+                None => format!("run {run} cannot continue: it has reached a limit"),
             };
             let command = format!("{}{again}", view.resume_command(run));
             Failure::trouble(message).hint(format!("run `{command}` to raise the limit"))

@@ -1,5 +1,5 @@
-//! `nightwright run`, `plan` and `build`: work on a task or a goal until it is verified, or a limit
-//! is reached.
+//! `nightwright run`, `plan` and `build`: work on a task or a goal until the gate accepts a
+//! claim or a limit is reached.
 
 mod first_run;
 mod goal;

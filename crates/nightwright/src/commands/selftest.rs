@@ -42,7 +42,7 @@ use crate::workspace::space;
 const MAX_PARALLEL: usize = 6;
 /// The timeout of a case; one that takes longer counts as hanging.
 const CASE_TIMEOUT: Duration = Duration::from_secs(40);
-/// The deadline of all cases after the start of the test, so that it takes at most a minute.
+/// The deadline of all cases after the start of the test, so that it takes at most 1 minute.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(55);
 /// The required free disk space; all cases together use less.
 const REQUIRED_BYTES: u64 = 64 * MEGABYTE;
@@ -55,7 +55,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "The tests use the rehearsal agent and temporary folders: no account, no network, no \
-                  changes to your files. They take at most a minute. The exit code is 1 if any of them \
+                  changes to your files. They take at most 1 minute. The exit code is 1 if any of them \
                   fails."
 )]
 pub(super) struct SelftestArgs {

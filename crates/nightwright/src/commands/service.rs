@@ -377,7 +377,7 @@ fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {
     fs::remove_file(&file)
         .map_err(|error| Failure::trouble(format!("cannot remove `{shown}`: {error}")))?;
     print(&format!("removed {shown}; a run that it resumed continues"))?;
-    eprint_safe("To make systemd forget it:\n  systemctl --user daemon-reload");
+    eprint_safe("To reload systemd:\n  systemctl --user daemon-reload");
     Ok(ExitCode::SUCCESS)
 }
 

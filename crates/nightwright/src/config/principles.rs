@@ -131,13 +131,12 @@ pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
         ),
     };
     let write = if is_yaml(Path::new(file)) {
-        "create the file, or choose a file name that ends in `.toml`: nightwright can write that \
-         one"
-        .to_owned()
+        "create the file, choose a file name that ends in `.toml` so that nightwright can write it"
+            .to_owned()
     } else {
         write
     };
-    format!("it is set by {origin}; {write}; or do not use principles: {}", how_to_unset(origin))
+    format!("{write}, or turn principles off (set by {origin}): {}", how_to_unset(origin))
 }
 
 /// A hint how to unset the file, depending on where it is configured.
@@ -150,7 +149,7 @@ pub fn how_to_unset(origin: &ValueOrigin) -> String {
             format!("{unset} --task {} principles.file", task.display())
         }
         ValueOrigin::Environment(name) | ValueOrigin::Flag(name) => format!("unset {name}"),
-        ValueOrigin::Mode(name) => format!("take `principles.file` out of the mode `{name}`"),
+        ValueOrigin::Mode(name) => format!("remove `principles.file` from the mode `{name}`"),
         ValueOrigin::BuiltIn | ValueOrigin::Project(_) => format!("{unset} principles.file"),
     }
 }
@@ -281,7 +280,7 @@ fn hint(mistake: &Mistake) -> Option<String> {
         MistakeHelp::Say(advice) => Some(advice.clone()),
         MistakeHelp::Nearest { word, among } => Some(match nearest(word, among.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are: {}", among.join(", ")),
+            None => format!("choose one of {}", among.join(", ")),
         }),
     }
 }

@@ -70,9 +70,9 @@ fn entry(text: &mut String, key: &Key) {
 fn add_passed_on(text: &mut String) {
     text.push_str(
         "\n## Passed on to the agent\n\n\
-         Of your environment, `claude` gets these variables, and those in `agent.pass_env`. This \
-         applies to attempts and to calls, such\nas the verdict of a judge. A credential that \
-         matches a pattern for tools, such as `CARGO_REGISTRY_TOKEN`, is not passed on.\n\n\
+         `claude` gets these variables of your environment, and those in `agent.pass_env`. This \
+         applies to attempts and to calls, such\nas a verdict. A credential that matches a \
+         pattern for tools, such as `CARGO_REGISTRY_TOKEN`, is not passed on.\n\n\
          | if this is set | variables |\n| --- | --- |\n",
     );
     let mut listed: BTreeMap<_, Vec<_>> = BTreeMap::new();

@@ -133,7 +133,7 @@ esac
         "Runs before every iteration. Exit 0 continues, 1 skips the iteration, 2 ends the run.",
         "\
 # This example pauses the run while the file `.nightwright/hold` exists. After each skip,
-# nightwright waits for the delay, at least a second; ten consecutive skips end the run.
+# nightwright waits for the delay, at least 1 second; ten consecutive skips end the run.
 if [ -e .nightwright/hold ]; then
     exit 1
 fi
@@ -177,9 +177,10 @@ fn hook_sample(name: &str, about: &str, example: &str) -> String {
          # {about}\n\
          #\n\
          # To use it: copy it to `.nightwright/hooks/{name}`, make that executable (chmod +x), and\n\
-         # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). It receives\n\
-         # the event as a JSON line on standard input. Its environment has NIGHTWRIGHT_RUN_ID,\n\
-         # NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more. See `docs/hooks.md`.\n\
+         # approve it with `nightwright trust`. It may run for up to 30 seconds\n\
+         # (`hooks.timeout`). It receives the event as a JSON line on standard input. Its\n\
+         # environment has NIGHTWRIGHT_RUN_ID, NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more.\n\
+         # See `docs/hooks.md`.\n\
          \n\
          {example}"
     )
@@ -219,9 +220,9 @@ const VERIFY_MORE: &str = "\
 #rerun = \"once\"
 # How to handle changes that weaken the checks: warn, reject or off.
 #tamper = \"warn\"
-# Whether a model verifies the work as well: auto, always or off.
+# When to ask a model for a verdict: auto, always or off.
 #model = \"auto\"
-# Which model, and how thoroughly: quick, standard, or deep (it reads the project).
+# The model for the verdict, and its depth: quick, standard or deep (reads the project).
 #model_name = \"haiku\"
 #depth = \"standard\"
 # The maximum cost of one verdict, in dollars.
@@ -293,7 +294,7 @@ const REST: &str = "\
 # There is none by default.
 #end_phrase = \"ALL DONE\"
 
-# When an attempt is killed.
+# Timeouts: nightwright kills an attempt that exceeds one.
 [deadlines]
 #start = \"2m\"
 # Kill an attempt that prints nothing while no tool runs.
@@ -325,8 +326,8 @@ const REST: &str = "\
 [notes]
 #file = \"SHARED_TASK_NOTES.md\"
 
-# Notifications to ntfy, Slack, Discord or any webhook. Everyone who can read this file knows the
-# URL, so your user configuration is a better place for it:
+# Notifications to ntfy, Slack, Discord or any webhook. The URL is visible to all readers of this
+# file, so your user configuration is a better place for it:
 # `nightwright config set --user notify.url URL`. For several, write `[[notify]]` instead.
 [notify]
 # There is none by default.

@@ -213,11 +213,11 @@ fn without_checks(settings: &Settings) -> Option<&'static str> {
     }
     Some(match settings.verify.model {
         VerdictMode::Auto | VerdictMode::Always => {
-            "no checks: only a model will judge the work. To add a check, run `nightwright init` \
+            "no checks: only a model judges the work. To add a check, run `nightwright init` \
              or pass --verify CMD"
         }
         VerdictMode::Off => {
-            "no checks and no model: nothing will be verified. To add a check, run \
+            "no checks and no model: nothing is verified. To add a check, run \
              `nightwright init` or pass --verify CMD"
         }
     })

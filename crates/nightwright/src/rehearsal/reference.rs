@@ -115,7 +115,7 @@ pub fn page() -> String {
     table(&mut page, "## Steps", "step", &STEPS);
     table(&mut page, "## Values of `end`", "value", &ENDS);
     page.push_str(
-        "An `end` that hangs can also have `ignore_term = true`: then only SIGKILL ends the process.\n\n",
+        "An `end` that hangs can also have `ignore_term = true`: then only SIGKILL kills the process.\n\n",
     );
     page.push_str("## An example\n\n```toml\n");
     page.push_str(EXAMPLE);

@@ -138,7 +138,7 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
 /// Restores a task from an archive, which is kept.
 pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> {
     let refused = |why: String| {
-        Failure::trouble(format!("the archive `{}` is refused: {why}", archive.display()))
+        Failure::trouble(format!("cannot restore the archive `{}`: {why}", archive.display()))
             .and("nothing was written")
     };
     let mut file = open(archive)?;

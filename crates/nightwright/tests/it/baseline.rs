@@ -51,7 +51,7 @@ fn a_check_that_fails_quickly_runs_again_and_is_flaky_if_it_passes_then() {
     let env = TestEnv::new();
     let once = format!("test -e {0} || {{ touch {0}; exit 1; }}", env.path("ran").display());
     let output = env.rehearse(WORKS, "3", &["--verify", &once]).exits(0).says(&[
-        "is flaky: it failed, was run once more, and passed",
+        "is flaky: it failed, then passed on rerun",
         "passing them does not verify the work",
         "judged complete by a model",
     ]);

@@ -150,7 +150,7 @@ fn on_an_empty_system_every_finding_says_what_to_do() {
     ok       state        `~/state/project-xxxxxxxx` can be written
     ok       disk         project: SIZE free, SIZE required
     ...      temp         ...
-    warning  checks       none: only a model will judge whether work is done
+    warning  checks       none: only a model judges whether the work is done
                           hint: run `nightwright init` to find the test command of this project
     "#);
     assert!(output.out.contains("\nNo run can start: 1 problem ("), "{}", output.out);

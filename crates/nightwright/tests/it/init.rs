@@ -136,12 +136,13 @@ fn sample_hooks_are_valid_shell_scripts_but_not_executable() {
     # Runs before every iteration. Exit 0 continues, 1 skips the iteration, 2 ends the run.
     #
     # To use it: copy it to `.nightwright/hooks/next_iteration`, make that executable (chmod +x), and
-    # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). It receives
-    # the event as a JSON line on standard input. Its environment has NIGHTWRIGHT_RUN_ID,
-    # NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more. See `docs/hooks.md`.
+    # approve it with `nightwright trust`. It may run for up to 30 seconds
+    # (`hooks.timeout`). It receives the event as a JSON line on standard input. Its
+    # environment has NIGHTWRIGHT_RUN_ID, NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more.
+    # See `docs/hooks.md`.
 
     # This example pauses the run while the file `.nightwright/hold` exists. After each skip,
-    # nightwright waits for the delay, at least a second; ten consecutive skips end the run.
+    # nightwright waits for the delay, at least 1 second; ten consecutive skips end the run.
     if [ -e .nightwright/hold ]; then
         exit 1
     fi

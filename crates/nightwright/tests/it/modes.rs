@@ -415,9 +415,9 @@ fn first_lines_without_checks(model: &str) -> Vec<String> {
 #[test]
 fn a_run_without_checks_says_first_what_will_judge_it_and_how_to_get_a_check() {
     for (model, what) in [
-        ("auto", "no checks: only a model will judge the work"),
-        ("always", "no checks: only a model will judge the work"),
-        ("off", "no checks and no model: nothing will be verified"),
+        ("auto", "no checks: only a model judges the work"),
+        ("always", "no checks: only a model judges the work"),
+        ("off", "no checks and no model: nothing is verified"),
     ] {
         let lines = first_lines_without_checks(model);
         let line = format!("  {what}. To add a check, run `nightwright init` or pass --verify CMD");

@@ -267,13 +267,13 @@ fn each_unreachable_server_costs_one_warning_and_never_the_run() {
     for server in [&never, &drip] {
         // On a busy machine the time for an answer passes before the run ends.
         let either =
-            [" before the run ended", ": no answer within "].map(|why| warning(server, why));
+            [" before the run ended", ": no response within "].map(|why| warning(server, why));
         assert_eq!(output.err.matches(&warning(server, "")).count(), 1, "{}", output.err);
         assert!(either.iter().any(|text| output.err.contains(text)), "{either:?}: {}", output.err);
     }
     for (server, why) in [
-        (&broken, ": it answered 503 Service Unavailable: out of order"),
-        (&moved, ": it answered 301 Moved Permanently: a redirect to 127.0.0.1:"),
+        (&broken, ": the server responded with 503 Service Unavailable: out of order"),
+        (&moved, ": the server responded with 301 Moved Permanently: a redirect to 127.0.0.1:"),
     ] {
         assert_eq!(output.err.matches(&warning(server, "")).count(), 1, "{}", output.err);
         let text = warning(server, why);
@@ -304,7 +304,7 @@ fn a_repeated_address_is_masked_before_it_is_cut() {
         let server = Server::start(vec![ServerAnswer::With(404, "", answer)]);
         configure(&env, &format!("notify.url = '{}'", server.url(path)));
         let output = env.run(&["notify", "test"]).exits(1);
-        assert!(output.out.contains("it answered 404 Not Found: "), "{}", output.out);
+        assert!(output.out.contains("the server responded with 404 Not Found: "), "{}", output.out);
         assert!(!output.out.contains("topic-o"), "{}", output.out);
     }
 }
@@ -416,7 +416,10 @@ fn a_test_says_what_came_of_it() {
     assert!(
         lines[0].starts_with("ntfy at 127.0.0.1:") && lines[0].contains(": delivered (HTTP 200, ")
     );
-    assert!(lines[1].ends_with("it answered 404 Not Found: no <b>such topic"), "{lines:?}");
+    assert!(
+        lines[1].ends_with("the server responded with 404 Not Found: no <b>such topic"),
+        "{lines:?}"
+    );
     assert_eq!(sick.seen().len(), 1, "it would be the same a second time");
     assert_eq!(well.seen()[0].header("title"), Some("nightwright: test notification"));
     let json: serde_json::Value =
@@ -474,7 +477,7 @@ fn several_addresses_are_not_mixed_with_one() {
     env.file(".nightwright/config.toml", text);
     env.run(&["config", "set", "notify.url", "https://ntfy.sh/y"])
         .exits(2)
-        .says(&["`notify.url` was not set", "has several `[[notify]]`"]);
+        .says(&["cannot set `notify.url`", "has several `[[notify]]` tables"]);
     assert_eq!(fs::read_to_string(env.project().join(".nightwright/config.toml")).unwrap(), text);
     let output = env.run(&["config", "set", "notify", "{ url = 'https://ntfy.sh/z' }"]).exits(0);
     assert!(

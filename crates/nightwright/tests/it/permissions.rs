@@ -236,7 +236,7 @@ fn the_first_run_at_a_terminal_offers_the_test_command_as_the_check() {
         terminal.types(&[answer, "Enter"]);
         let screen = terminal.shows("exit=");
         assert_eq!(screen.contains("`make test` failed"), checked, "{screen}");
-        assert_eq!(screen.contains("only a model will judge the work"), !checked, "{screen}");
+        assert_eq!(screen.contains("only a model judges the work"), !checked, "{screen}");
     }
     let env = TestEnv::new();
     env.file("Makefile", "test:\n\tfalse\n");

@@ -261,16 +261,15 @@ fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
     env.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
     env.run(&["prompt", "t"]).exits(2).says(&[
         "`docs/p.toml`, which does not exist",
-        "it is set by project (",
-        "run `nightwright principles` to write it;",
-        "or do not use principles: nightwright config unset principles.file",
+        "run `nightwright principles` to write it, or turn principles off (set by project (",
+        "): nightwright config unset principles.file",
     ]);
-    env.run(&["principles", "--show"]).exits(1).says(&["it is set by project ("]);
+    env.run(&["principles", "--show"]).exits(1).says(&["(set by project ("]);
     env.run(&["config", "unset", "principles.file"]).exits(0);
 
     env.run(&["config", "set", "--task", "t", "principles.file", "a b.toml"]).exits(0);
     let output = env.run(&["prompt", "t"]).exits(2).says(&[
-        "it is set by task (",
+        "(set by task (",
         "task.toml",
         "nightwright config unset --task t principles.file",
     ]);

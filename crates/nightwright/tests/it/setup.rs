@@ -187,7 +187,7 @@ fn an_edit_that_changes_nothing_is_not_called_a_success() {
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
     let terminal = Terminal::run(&env, &env.line("task edit t"));
     let screen = terminal.shows("exit=1");
-    assert!(screen.contains("nothing was changed; the agent ended with exit code 3"), "{screen}");
+    assert!(screen.contains("nothing was changed; the agent exited with code 3"), "{screen}");
 }
 
 #[test]

@@ -285,5 +285,5 @@ fn a_verified_run_says_what_verified_it_and_a_paused_one_that_is_gone_is_not_at_
     child.wait().unwrap();
     let text = env.run(&["status"]).exits(0).out;
     assert!(text.contains("\npause         the run was paused when it crashed\n"), "{text}");
-    assert!(!text.contains("the current step finishes"), "{text}");
+    assert!(!text.contains("the run pauses after the current"), "{text}");
 }

@@ -70,7 +70,7 @@ fn a_check_that_is_flaky_before_the_work_proves_nothing_by_passing() {
         given checks, baseline, model auto, evidence status
         > start
         > checks flaky
-          warning: `make test` is flaky: it failed, was run once more, and passed
+          warning: `make test` is flaky: it failed, then passed on rerun
           warning: the checks already pass, so passing them does not verify the work: a model also decides
         > iteration A->B status:complete
         > checks pass
@@ -107,7 +107,7 @@ fn without_a_model_checks_that_passed_before_verify_nothing() {
         given checks, baseline, evidence status
         > start
         > checks pass
-          warning: the checks already pass, so passing them does not verify the work: a completion will not count as verified
+          warning: the checks already pass, so passing them does not verify the work: a completion does not count as verified
         > iteration A->B status:complete
         > checks pass
           gate_finished passed by none

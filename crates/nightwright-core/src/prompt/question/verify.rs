@@ -131,14 +131,14 @@ is missing, for the next iteration.";
 const JUDGE_SHOWN: &str = "\
 Answer yes only if this evidence shows that every part of the goal is done. Passing checks and \
 matching changes are evidence; words alone are not. The changes are those of one run. Work from \
-before the run counts too, if checks or ticked checkboxes show it. Answer no if any part of the goal \
-has no evidence, or if a test was weakened or disabled to pass. Then list what is missing, for the \
-next iteration.";
+before the run counts too, if checks or checked checkboxes show it. Answer no if any part of the \
+goal has no evidence, or if a test was weakened or disabled to pass. Then list what is missing, \
+for the next iteration.";
 
 const JUDGE_PLAN: &str = "\
 Answer yes only if the plan has an unchecked checkbox for everything that the goal requires and the \
 project lacks. An agent that knows only the plan and the project must be able to implement it. \
-Answer no if a checkbox is missing, is too vague to verify, or is ticked although its work is not \
+Answer no if a checkbox is missing, is too vague to verify, or is checked although its work is not \
 done. Then list what is missing, for the next iteration.";
 
 const SHAPED: &str = "\

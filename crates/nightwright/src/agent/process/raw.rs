@@ -69,10 +69,7 @@ impl RawOutput {
         let error = self.trouble.take()?;
         let first = !self.warned.swap(true, Ordering::Relaxed);
         first.then(|| {
-            format!(
-                "the agent's raw output is not stored: cannot write `{}`: {error}",
-                self.path.display()
-            )
+            format!("cannot write the agent's raw output to `{}`: {error}", self.path.display())
         })
     }
 }

@@ -210,7 +210,7 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright notify test --json", "Print the result as JSON"),
     ]),
     ("selftest", &[
-        ("nightwright selftest", "Run all tests (takes at most a minute, needs no account)"),
+        ("nightwright selftest", "Run all tests (takes at most 1 minute, needs no account)"),
         ("nightwright selftest --json", "Print the result as JSON"),
     ]),
     ("service", &[

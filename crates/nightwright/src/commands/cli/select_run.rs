@@ -213,7 +213,7 @@ impl SelectedRun {
                 (format!("the last {length} bytes of the journal are incomplete"), None)
             }
             Ok(_) if self.owner.is_none() && seal::is_broken(&self.folder) => {
-                let why = "another process changed the journal; what it says may be wrong";
+                let why = "another process changed the journal; its contents may be wrong";
                 return Ok(UnreadableJournal { missing: vec![why.to_owned()], from: None });
             }
             Ok(_) => return Ok(UnreadableJournal::default()),

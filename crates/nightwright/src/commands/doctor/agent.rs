@@ -48,7 +48,7 @@ pub(super) fn found(found: &Result<FoundProgram, ProgramError>) -> DoctorFinding
                         "{what}: newer than {newest}, the newest that nightwright is tested with"
                     ),
                 )
-                .hint("run `nightwright doctor --probe` to test it for about a cent"),
+                .hint("run `nightwright doctor --probe` to test it for about $0.01"),
                 VersionSupport::TooOld | VersionSupport::Covered => {
                     DoctorFinding::ok("agent", format!("{what} (tested: {oldest} to {newest})"))
                 }

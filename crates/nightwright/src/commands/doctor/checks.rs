@@ -115,7 +115,7 @@ pub(super) fn listed(project: &Path, configured: &DoctorConfig) -> DoctorFinding
     }
     match verify.commands.as_slice() {
         [] => {
-            DoctorFinding::warning("checks", "none: only a model will judge whether work is done")
+            DoctorFinding::warning("checks", "none: only a model judges whether the work is done")
                 .hint("run `nightwright init` to find the test command of this project")
         }
         commands => {

@@ -87,7 +87,7 @@ impl ChangeArgs {
                 "the agent of this run is the command `{command}`: nightwright does not set its \
                  model, permissions or arguments"
             ))
-            .hint("only limits and --verify can change")),
+            .hint("change only limits or --verify")),
             Some(_) | None => Ok(()),
         }
     }

@@ -266,7 +266,8 @@ fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
     }
     match page.state {
         Liveness::Running if page.paused && page.doing.activity != Activity::Paused => {
-            lines.row("pause", "requested: the current step finishes, then nothing new starts");
+            lines
+                .row("pause", "requested: the run pauses after the current attempt, call or check");
         }
         Liveness::Crashed if page.paused => {
             lines.row("pause", "the run was paused when it crashed");

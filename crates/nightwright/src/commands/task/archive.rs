@@ -22,8 +22,8 @@ pub(super) struct ArchiveArgs {
 
 const AFTER_HELP: &str = "\
 The archive is `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`. nightwright removes the \
-task folder only after it has written, synced and read back the archive. Symbolic links are \
-archived as links.
+task folder only after it has written, synced and read back the archive. It archives symbolic \
+links as links.
 
 `nightwright task restore NAME` restores the task, so nightwright does not ask for confirmation.";
 

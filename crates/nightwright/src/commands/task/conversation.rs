@@ -133,11 +133,11 @@ impl Conversation {
         let name = self.task.name();
         let opening = match self.purpose {
             SetupPrompt::Setup | SetupPrompt::Validate => {
-                format!("Let's write the instructions of the task {name}. Ask me what you need.")
+                format!("Help me write the instructions of the task {name}. Ask me what you need.")
             }
             SetupPrompt::Edit => format!(
-                "Let's change the instructions of the task {name}. Read them first, and say what \
-                 you would fix."
+                "Help me change the instructions of the task {name}. Read them first, and say \
+                 what you would fix."
             ),
         };
         let file = file.to_string_lossy();

@@ -35,7 +35,7 @@ const AFTER_HELP: &str = "\
 The next run starts as if there had been no earlier runs.
 
 Removed:  NOTES.md, feedback.md, reports/, .status.json, .stop, and the counters in .state.json
-Kept:     INSTRUCTIONS.md, TODO.md (with its ticked checkboxes, unless --todo is given), task.toml,
+Kept:     INSTRUCTIONS.md, TODO.md (with its checked checkboxes, unless --todo is given), task.toml,
           .status-instructions.md, every other file, and the journals of earlier runs
 
 You cannot reset a task while a run works on it. Without a terminal, --yes is required.";

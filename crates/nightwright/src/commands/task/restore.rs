@@ -29,7 +29,7 @@ pub(super) struct RestoreArgs {
 }
 
 const AFTER_HELP: &str = "\
-The task is restored completely or not at all, and the archive stays where it is. nightwright \
+nightwright restores the task completely or not at all, and the archive stays where it is. It \
 refuses an archive with entries outside the task folder.
 
 If the task exists, nightwright asks before replacing it. Without a terminal, it replaces the task \

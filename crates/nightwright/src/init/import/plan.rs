@@ -3,7 +3,7 @@
 use nightwright_core::evidence::checklist;
 
 /// The line that leads from the instructions to the checklist.
-const POINTER: &str = "The checklist of this plan is in `TODO.md`: tick the checkboxes there.";
+const POINTER: &str = "The checklist of this plan is in `TODO.md`: check the checkboxes there.";
 
 /// Returns the instructions, which are the whole plan, and the checklist: the boxes of the plan
 /// below their headings. `None` if there is no box.

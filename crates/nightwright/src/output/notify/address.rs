@@ -245,13 +245,13 @@ impl AddressConfig {
         let Address { service, secret, token, .. } = address;
         let useless = |key: &str, what: &str| {
             let message = format!("`notify.{key}` ({}) has no effect for {address}", self.origin);
-            Failure::usage(message).hint(format!("{what}; omit it, or set `notify.kind`"))
+            Failure::usage(message).hint(format!("omit it, or set `notify.kind`: only {what}"))
         };
         if secret.is_some() && *service != NotifyService::Webhook {
-            return Err(useless("secret", "it signs notifications to a webhook"));
+            return Err(useless("secret", "webhooks use a secret"));
         }
         if token.is_some() && !matches!(service, NotifyService::Webhook | NotifyService::Ntfy) {
-            return Err(useless("token", "it is for ntfy and for webhooks"));
+            return Err(useless("token", "ntfy and webhooks use a token"));
         }
         if token.as_ref().is_some_and(|token| token.contains(|c: char| !c.is_ascii_graphic())) {
             let message = format!("`notify.token` ({}) cannot be sent", self.origin);

@@ -97,7 +97,8 @@ impl HttpClient {
     fn refused(&self, status: StatusCode, headers: &HeaderMap, body: Body) -> DeliveryError {
         let number = Some(status.as_u16());
         let named = status.canonical_reason().map(|reason| format!(" {reason}"));
-        let mut why = format!("it answered {}{}", status.as_u16(), named.unwrap_or_default());
+        let mut why =
+            format!("the server responded with {}{}", status.as_u16(), named.unwrap_or_default());
         if status.is_redirection() {
             let place = headers.get(header::LOCATION).and_then(|place| place.to_str().ok());
             let host = place.and_then(Url::parse).map(|url| url.host().to_owned());
@@ -125,7 +126,7 @@ impl HttpClient {
     fn failed(&self, error: &Error, most: Duration) -> DeliveryError {
         let (why, again) = match error {
             Error::Timeout(_) => {
-                (format!("no answer within {}s", most.as_secs().max(1)), RetryAdvice::Usual)
+                (format!("no response within {} s", most.as_secs().max(1)), RetryAdvice::Usual)
             }
             Error::HostNotFound => ("unknown host".to_owned(), RetryAdvice::Usual),
             Error::Io(error) => (error.to_string(), RetryAdvice::Usual),
@@ -133,7 +134,7 @@ impl HttpClient {
                 (format!("cannot establish a secure connection: {error}"), RetryAdvice::Never)
             }
             Error::ConnectProxyFailed(why) => {
-                (format!("the proxy answered: {why}"), RetryAdvice::Usual)
+                (format!("the proxy responded: {why}"), RetryAdvice::Usual)
             }
             Error::InvalidProxyUrl => ("the proxy URL is invalid".to_owned(), RetryAdvice::Never),
             Error::ConnectionFailed => ("no connection".to_owned(), RetryAdvice::Usual),

@@ -80,8 +80,10 @@ impl NotificationSender {
     pub(super) fn push(&self, request: NotifyRequest) {
         let full = self.queue.change(|state| state.push(request));
         if full {
-            self.queue
-                .warn(&self.address, "the queue is full; the oldest notifications are dropped");
+            self.queue.warn(
+                &self.address,
+                "the queue is full; nightwright drops the oldest notifications",
+            );
         }
     }
 

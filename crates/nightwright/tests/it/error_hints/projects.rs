@@ -114,7 +114,7 @@ fn doctor_says_how_to_find_a_check_and_how_to_try_an_agent() {
     agent(&env, "99.0.0");
     let output = env.elsewhere(&["doctor"]);
     let line =
-        env.command_of(&output, "run `nightwright doctor --probe` to test it for about a cent");
+        env.command_of(&output, "run `nightwright doctor --probe` to test it for about $0.01");
     // The program gives no answer, and that is what is said.
     assert!(env.paste_elsewhere(&line).exits(1).out.contains("probe"));
     let hint = "run `nightwright init` to find the test command of this project";

@@ -74,7 +74,7 @@ fn a_conversation_in_a_terminal_ends_with_instructions() {
     drop(terminal);
     real.assert_no_process_is_alive();
     let asked = real.api().asked();
-    assert!(asked[0].says("Let's write the instructions of the task t."));
+    assert!(asked[0].says("Help me write the instructions of the task t."));
     let system = asked[0].system().concat();
     assert!(system.contains("# Write instructions together with a user"), "{system}");
     assert!(system.contains(INSTRUCTIONS), "{system}");

@@ -141,7 +141,7 @@ fn a_task_is_kept_when_its_replacement_cannot_be_restored() {
     env.file(".nightwright/archive/a-20261115T233412Z.tar.gz", "no archive");
     let before = env.read(super::INSTRUCTIONS);
     let file = "a-20261115T233412Z.tar.gz";
-    env.run(&["task", "restore", file, "--yes"]).exits(1).says(&["is refused"]);
+    env.run(&["task", "restore", file, "--yes"]).exits(1).says(&["cannot restore the archive"]);
     assert_eq!(env.read(super::INSTRUCTIONS), before);
 }
 
@@ -264,7 +264,7 @@ fn a_malicious_archive_writes_nothing() {
         write(&path, &entries);
         let before = tree(&env.path(""));
         env.run(&["task", "restore", "m"]).exits(1).says(&[
-            "is refused",
+            "cannot restore the archive",
             why,
             "nothing was written",
         ]);
@@ -289,7 +289,9 @@ fn a_damaged_archive_restores_nothing() {
         [&whole[..whole.len() / 2], &whole[..whole.len() - 4], &[][..], b"no archive", &flipped]
     {
         fs::File::create(&path).unwrap().write_all(damaged).unwrap();
-        env.run(&["task", "restore", "a"]).exits(1).says(&["is refused", "nothing was written"]);
+        env.run(&["task", "restore", "a"])
+            .exits(1)
+            .says(&["cannot restore the archive", "nothing was written"]);
         assert_eq!(tree(&env.project().join(".nightwright/tasks")).len(), 1);
     }
     fs::write(&path, whole).unwrap();

@@ -12,7 +12,7 @@ use crate::units::Usd;
 /// The minimum duration of a real answer without a single token.
 const TOO_QUICK: Duration = Duration::from_secs(5);
 
-/// The outcome as the program reports it; `None` if it died before.
+/// The outcome as the program reports it; `None` if it exited without one.
 pub fn classify(attempt: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
     match (attempt.result, attempt.error) {
         (Some(result), _) => Some(of_result(attempt, result)),

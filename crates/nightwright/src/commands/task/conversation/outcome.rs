@@ -56,7 +56,7 @@ pub(super) fn news(task: &SetupTask, before: &TaskFiles, after: &TaskFiles) -> O
 pub(super) fn ended_badly(exit: Exit) -> Option<String> {
     match (exit.code(), exit.signal()) {
         (Some(0) | None, None) => None,
-        (Some(code), _) => Some(format!("; the agent ended with exit code {code}")),
+        (Some(code), _) => Some(format!("; the agent exited with code {code}")),
         (None, Some(signal)) => Some(format!("; the agent was killed by signal {signal}")),
     }
 }
