@@ -306,11 +306,13 @@ impl CheckResult {
     /// flaky.
     #[must_use]
     pub fn repeated(self, second: Self) -> Self {
-        let verdict = match second.verdict {
-            CheckVerdict::Passed => CheckVerdict::Flaky,
-            verdict => verdict,
-        };
-        Self { verdict, duration: self.duration + second.duration, ..second }
+        let duration = self.duration + second.duration;
+        match second.verdict {
+            CheckVerdict::Passed => Self { verdict: CheckVerdict::Flaky, duration, ..second },
+            // It has failed before.
+            CheckVerdict::TimedOut => Self { duration, ..self },
+            _ => Self { duration, ..second },
+        }
     }
 }
 

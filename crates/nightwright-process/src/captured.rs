@@ -320,6 +320,9 @@ impl Drop for CapturedChild {
                 // An error means that the guard is already dead.
                 let _ = self.child.kill();
                 let _ = self.child.wait();
+            }
+            // A guard that did not end by itself left its tree.
+            if self.died.is_none() {
                 orphans::end(None, Duration::ZERO);
             }
             return;

@@ -6,9 +6,11 @@
 //! descendant, and is not recognized.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, getpid};
+use rustix::io::Errno;
+use rustix::process::{Pid, getpid, test_kill_process};
 
 use super::guard;
 use super::process_table::ProcessStat;
@@ -48,9 +50,10 @@ pub fn is_descendant(pid: i32) -> bool {
     !is_whole || pids.contains(&own)
 }
 
-/// Whether a process runs the same program as this one, by its name.
-pub fn is_nightwright(pid: i32) -> bool {
-    Pid::from_raw(pid).is_some_and(|pid| role(pid) == Role::Nightwright)
+/// Whether a process is alive and runs another program than this one.
+pub fn is_other_program(pid: i32) -> bool {
+    let pid = Pid::from_raw(pid);
+    pid.is_some_and(|pid| ProcessStat::of(pid).is_some() && role(pid) == Role::Other)
 }
 
 /// Whether a process has this file open, under this name or under this name before it was deleted.
@@ -68,12 +71,20 @@ enum Role {
     Other,
 }
 
-/// Returns the role of a process by its name, which other processes cannot change.
+/// Returns the role of a process by its name or its program, which other processes cannot change. The
+/// kernel gives a detached run another name.
 fn role(pid: Pid) -> Role {
     let name = |pid: Pid| fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).ok();
+    let program = |pid: Pid| {
+        let file = fs::metadata(format!("/proc/{}/exe", pid.as_raw_nonzero())).ok()?;
+        Some((file.dev(), file.ino()))
+    };
     match name(pid) {
         Some(found) if found.trim_end() == guard::NAME => Role::Guard,
         Some(found) if Some(&found) == name(getpid()).as_ref() => Role::Nightwright,
+        Some(_) if program(pid).is_some_and(|own| program(getpid()) == Some(own)) => {
+            Role::Nightwright
+        }
         Some(_) | None => Role::Other,
     }
 }
@@ -108,7 +119,7 @@ fn holder_of(role: Role, files: &[PathBuf], state: &Path) -> Option<Membership> 
 /// The ancestors of a process, the nearest first.
 struct Ancestry {
     pids: Vec<Pid>,
-    /// Whether the first process of the system was reached.
+    /// Whether the first process of the system was reached, or the first one of another user.
     is_whole: bool,
 }
 
@@ -128,7 +139,11 @@ impl Ancestry {
     fn read(pid: Pid) -> Self {
         let (mut pids, mut last) = (Vec::new(), pid);
         while pids.len() < MAX_ANCESTORS {
-            let Some(stat) = ProcessStat::of(last) else { break };
+            let Some(stat) = ProcessStat::of(last) else {
+                // The system may hide the processes of other users.
+                let is_whole = test_kill_process(last) == Err(Errno::PERM);
+                return Self { pids, is_whole };
+            };
             let Some(parent) = Pid::from_raw(stat.parent) else {
                 return Self { pids, is_whole: true };
             };

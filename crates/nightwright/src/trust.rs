@@ -57,6 +57,14 @@ pub struct TrustItem {
     pub form: ItemForm,
 }
 
+impl TrustItem {
+    /// Whether it has the same content. The shown text may differ, because it depends on the user's
+    /// masks.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        (&self.location, &self.hash, self.form) == (&other.location, &other.hash, other.form)
+    }
+}
+
 /// Whether the content of an item could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemForm {

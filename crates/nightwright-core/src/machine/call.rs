@@ -236,7 +236,8 @@ impl Machine {
     /// Drops an answer that memory files or other extensions may have dictated. The call was
     /// started without any, so the program has not obeyed.
     fn without_foreign_answer(&mut self, live: &LiveCall, report: AttemptReport) -> AttemptReport {
-        if live.loaded.is_empty() {
+        // The user's own arguments may load extensions for a review, which judges nothing.
+        if live.loaded.is_empty() || live.purpose == CallPurpose::Review {
             return report;
         }
         self.warn_once(format!(

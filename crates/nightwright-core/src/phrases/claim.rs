@@ -114,14 +114,14 @@ impl Verification {
                 Some("judged complete by a model, without checks".to_owned())
             }
             Self::Judged { commands } => Some(format!(
-                "judged complete by a model; {} already passed before the run",
+                "judged complete by a model; {} did not fail before the run",
                 and(&quoted(commands))
             )),
             Self::NotVerified { commands } if commands.is_empty() => {
                 Some("not verified: no checks are configured, and no model was asked".to_owned())
             }
             Self::NotVerified { commands } => Some(format!(
-                "not verified: {} already passed before the run, and no model was asked",
+                "not verified: {} did not fail before the run, and no model was asked",
                 and(&quoted(commands))
             )),
             Self::NotAccepted { iteration: Iteration(0), why } => {

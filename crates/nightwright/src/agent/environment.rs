@@ -17,15 +17,18 @@ use crate::process::MARK;
 use crate::random;
 
 /// Returns the variables of `ours` that the agent inherits, plus those that the dialect sets.
-/// `also` allows additional variables on the user's request.
+/// `own` are the variables that the user sets for the agent, and `also` allows additional ones.
 pub fn inherited(
     dialect: Dialect,
     ours: impl IntoIterator<Item = (OsString, OsString)>,
+    own: &BTreeMap<String, String>,
     also: impl Fn(&str) -> bool,
 ) -> Vec<(OsString, OsString)> {
     let ours: Vec<_> = ours.into_iter().collect();
-    let is_off = |value: &OsStr| value.is_empty() || value == "0" || value == "false";
-    let is_on = |switch: &str| ours.iter().any(|(name, value)| name == switch && !is_off(value));
+    let is_on = |switch: &str| match own.get(switch) {
+        Some(value) => !is_off(OsStr::new(value)),
+        None => ours.iter().any(|(name, value)| name == switch && !is_off(value)),
+    };
     let allowed = |name: &OsStr| {
         name.to_str().is_some_and(|name| dialect.environment_allows(name, &is_on) || also(name))
     };
@@ -39,6 +42,11 @@ pub fn inherited(
         set(&mut all, name, value);
     }
     all
+}
+
+/// Whether the value of a switch turns it off.
+fn is_off(value: &OsStr) -> bool {
+    value.is_empty() || value == "0" || value == "false"
 }
 
 /// The environment of checks and hooks.
@@ -70,7 +78,8 @@ pub fn for_checks(
     for (name, value) in own {
         set(&mut all, name, value);
     }
-    let names: BTreeSet<OsString> = all.iter().map(|(name, _)| name.clone()).collect();
+    let on = all.iter().filter(|(_, value)| !is_off(value));
+    let names: BTreeSet<OsString> = on.map(|(name, _)| name.clone()).collect();
     let is_set = |name: &str| names.contains(OsStr::new(name));
     let mut withheld = Vec::new();
     all.retain(|(name, _)| {
@@ -89,6 +98,10 @@ pub fn for_checks(
 
 /// Removes the folders in the project from the library path: the agent can put a library there.
 pub fn keep_libraries_outside(all: &mut Vec<(OsString, OsString)>, project: &Path) {
+    // Without a project, nothing is inside it.
+    if project.as_os_str().is_empty() {
+        return;
+    }
     let Some(found) = all.iter().position(|(name, _)| name == withheld::LIBRARY_PATH) else {
         return;
     };
@@ -172,4 +185,28 @@ pub(super) fn set(all: &mut Vec<(OsString, OsString)>, name: &str, value: impl A
 /// Distinguishes the marks of two processes that are otherwise identical.
 fn nonce() -> String {
     hex(&random::nonce())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cloud_that_the_user_turns_on_for_the_agent_gets_its_account() {
+        let ours = || {
+            [("AWS_PROFILE", "me"), ("CLAUDE_CODE_USE_VERTEX", "0"), ("GOOGLE_CLOUD_PROJECT", "p")]
+                .map(|(name, value)| (name.into(), value.into()))
+        };
+        let names = |own: &[(&str, &str)]| {
+            let own = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let all = inherited(Dialect::Claude, ours(), &own.collect(), |_| false);
+            let is_account = |(name, _): &(OsString, OsString)| {
+                name == "AWS_PROFILE" || name == "GOOGLE_CLOUD_PROJECT"
+            };
+            all.into_iter().filter(is_account).map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[]), Vec::<OsString>::new());
+        assert_eq!(names(&[("CLAUDE_CODE_USE_BEDROCK", "1")]), ["AWS_PROFILE"]);
+        assert_eq!(names(&[("CLAUDE_CODE_USE_VERTEX", "1")]), ["GOOGLE_CLOUD_PROJECT"]);
+    }
 }

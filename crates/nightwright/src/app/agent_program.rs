@@ -242,7 +242,7 @@ pub(crate) fn environment(
         settings.agent.pass_environment.iter().any(|pattern| fits(pattern, name))
             || (all && name == claude::SANDBOXED)
     };
-    let mut environment = inherited(dialect, env::vars_os(), wanted);
+    let mut environment = inherited(dialect, env::vars_os(), variables, wanted);
     keep_libraries_outside(&mut environment, Path::new(&settings.surroundings.project_root));
     let own = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
     let most = settings.agent.max_output_tokens.zip(dialect.output_tokens_variable());

@@ -89,7 +89,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Whether another program than nightwright has locked the folder.
 fn is_held_by_others(folder: &Path) -> bool {
-    super::lock::holder(folder).is_some_and(|process| !inside::is_nightwright(process))
+    super::lock::holder(folder).is_some_and(inside::is_other_program)
 }
 
 /// Locks a folder. Waits as long as a process that is being started may share the lock, unless the

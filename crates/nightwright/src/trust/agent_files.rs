@@ -73,10 +73,10 @@ pub fn user_agent_files(config: &Path) -> Vec<TrustItem> {
 fn described(what: &str, bytes: &[u8]) -> String {
     let mut shown = format!("{what}, {} bytes", bytes.len());
     for line in claude::describe(&String::from_utf8_lossy(bytes), is_secret) {
-        // A line must be masked before it is cut.
         let line = secrets::of_user().mask(&line).into_owned();
         shown.push_str("\n| ");
-        shown.push_str(&one_line(&line, MAX_LINE_CHARS));
+        // A part that is left out could be the one that runs.
+        shown.push_str(&one_line(&line, usize::MAX));
     }
     shown
 }
@@ -159,9 +159,8 @@ impl FolderContent {
 
 /// Returns the locations at which two lists of items differ.
 pub fn differing(before: &[TrustItem], now: &[TrustItem]) -> Vec<PathBuf> {
-    let is_in = |item: &TrustItem, list: &[TrustItem]| {
-        list.iter().any(|other| other.location == item.location && other.hash == item.hash)
-    };
+    let is_in =
+        |item: &TrustItem, list: &[TrustItem]| list.iter().any(|other| other.is_same_as(item));
     let gone = before.iter().filter(|item| !is_in(item, now));
     let new = now.iter().filter(|item| !is_in(item, before));
     let mut all: Vec<_> = gone.chain(new).map(|item| PathBuf::from(&item.location)).collect();

@@ -1,5 +1,6 @@
 //! A project, a run folder and an agent that is a real process, for tests.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -111,7 +112,7 @@ impl AgentEnv {
             arguments: Box::new(|_, _| Vec::new()),
             dialect: Dialect::Claude,
             input: self.input,
-            environment: inherited(Dialect::Claude, environment, also),
+            environment: inherited(Dialect::Claude, environment, &BTreeMap::new(), also),
             project: self.project(),
             folder: self.run_folder(),
             temp: self.temp.handle(),

@@ -15,7 +15,9 @@ pub(crate) fn allowed_sources(
     project: &Path,
     agent_files: &[TrustItem],
 ) -> Vec<String> {
-    let as_approved = trust::agent_files(project) == agent_files;
+    let now = trust::agent_files(project);
+    let as_approved = now.len() == agent_files.len()
+        && now.iter().zip(agent_files).all(|(now, approved)| now.is_same_as(approved));
     let is_allowed = |source: &&String| as_approved || source.as_str() == USER_SETTINGS;
     let allowed: Vec<_> = sources.iter().filter(is_allowed).cloned().collect();
     // Without any source, the program would read all of them.

@@ -133,6 +133,7 @@ impl CheckRunner {
         if !self.reruns.include(&first) {
             return first;
         }
+        let limit = limit.saturating_sub(first.duration);
         let second = self.once(command, &format!("{name}-again"), limit, stop).await;
         first.repeated(second)
     }

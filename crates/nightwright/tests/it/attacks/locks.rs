@@ -133,3 +133,17 @@ fn a_folder_around_the_project_that_another_program_has_locked_stops_no_run() {
     drop(other.stdin.take());
     other.wait().unwrap();
 }
+
+#[test]
+fn a_detached_run_locks_the_folders_inside_its_project_too() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join("sub/.nightwright")).unwrap();
+    fs::write(env.path("second.toml"), SECOND).unwrap();
+    let script = env.script(PATIENT);
+    let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script, "--detach"];
+    env.run(&run).exits(0);
+    env.wait_for("agent_ready");
+    second(&env, "project/sub", "state").exits(1).says(&["is in use"]);
+    env.file("go", "");
+    env.wait_for("run_finished");
+}

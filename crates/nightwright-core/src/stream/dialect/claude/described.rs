@@ -3,16 +3,23 @@
 use serde_json::{Map, Value};
 
 /// The settings whose values are commands.
-const COMMANDS: [&str; 6] = [
+const COMMANDS: [&str; 10] = [
     "apiKeyHelper",
     "awsAuthRefresh",
     "awsCredentialExport",
+    "fileSuggestion",
     "gcpAuthRefresh",
     "otelHeadersHelper",
+    "policyHelper",
+    "processWrapper",
     "proxyAuthHelper",
+    "subagentStatusLine",
 ];
 
-/// Maximum number of lines.
+/// The members of a hook or a server that say how its command runs, and not which.
+const HARMLESS: [&str; 7] = ["type", "command", "args", "url", "timeout", "env", "headers"];
+
+/// Maximum number of lines besides those of commands.
 const MAX_LINES: usize = 60;
 
 /// The text in place of a secret.
@@ -27,18 +34,19 @@ pub fn describe(text: &str, hides: impl Fn(&str) -> bool) -> Vec<String> {
         Err(_) => return vec!["not valid JSON".to_owned()],
     };
     let mut lines = Vec::new();
-    // Commands come first, so that a long list cannot hide them.
+    // All commands are shown, and come first.
     for (name, value) in &settings {
         match (name.as_str(), value) {
             ("hooks", Value::Object(events)) => hooks(events, &mut lines),
             ("mcpServers", Value::Object(servers)) => mcp_servers(servers, &hides, &mut lines),
             ("statusLine", value) => lines.push(format!("statusLine: {}", command(value))),
             (name, value) if COMMANDS.contains(&name) => {
-                lines.push(format!("{name}: {}", plain(value)));
+                lines.push(format!("{name}: {}", command(value)));
             }
             _ => {}
         }
     }
+    let commands = lines.len();
     for (name, value) in &settings {
         match (name.as_str(), value) {
             ("hooks" | "mcpServers", Value::Object(_)) | ("statusLine", _) => {}
@@ -59,9 +67,9 @@ pub fn describe(text: &str, hides: impl Fn(&str) -> bool) -> Vec<String> {
             (name, value) => lines.push(format!("{name}: {}", plain(value))),
         }
     }
-    let more = lines.len().saturating_sub(MAX_LINES);
+    let more = lines.len().saturating_sub(commands + MAX_LINES);
     if more > 0 {
-        lines.truncate(MAX_LINES);
+        lines.truncate(commands + MAX_LINES);
         lines.push(format!("... {more} more lines"));
     }
     lines
@@ -70,7 +78,12 @@ pub fn describe(text: &str, hides: impl Fn(&str) -> bool) -> Vec<String> {
 /// Describes hooks. Each event has groups with a matcher, and each group has several hooks.
 fn hooks(events: &Map<String, Value>, lines: &mut Vec<String>) {
     for (event, groups) in events {
-        for group in groups.as_array().into_iter().flatten() {
+        let list = groups.as_array().filter(|list| list.iter().all(|one| one["hooks"].is_array()));
+        let Some(list) = list else {
+            lines.push(format!("hook {event}: {}", plain(groups)));
+            continue;
+        };
+        for group in list {
             let matcher = match group.get("matcher").and_then(Value::as_str) {
                 None | Some("" | "*") => String::new(),
                 Some(matcher) => format!("[{matcher}]"),
@@ -104,13 +117,18 @@ fn mcp_servers(
     }
 }
 
-/// Returns the command and its arguments, or the address, or the whole value.
+/// Returns the command and its arguments, or the address, and every member that may be another
+/// command; or the whole value.
 fn command(value: &Value) -> String {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let Some(program) = text("command").or_else(|| text("url")) else { return plain(value) };
     let arguments = value.get("args").and_then(Value::as_array);
     let words = arguments.into_iter().flatten().map(plain);
-    std::iter::once(program.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    let others = value.as_object().into_iter().flatten();
+    let others = others
+        .filter(|(name, _)| !HARMLESS.contains(&name.as_str()))
+        .map(|(name, value)| format!("({name}: {})", plain(value)));
+    std::iter::once(program.to_owned()).chain(words).chain(others).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns a value on one line: texts without quotes, and lists of texts with commas.
@@ -181,6 +199,22 @@ mod tests {
         assert_eq!(described("[]"), "not a JSON object");
         assert_eq!(described("{}"), "");
         assert_eq!(described(r#"{"hooks": 1, "env": []}"#), "env: \nhooks: 1");
+        assert_eq!(
+            described(r#"{"hooks": {"Stop": [{"command": "x"}]}}"#),
+            "hook Stop: [{\"command\":\"x\"}]"
+        );
+        let helper =
+            r#"{"mcpServers": {"d": {"url": "https://d.example", "headersHelper": "./h"}}}"#;
+        assert_eq!(described(helper), "MCP server d: https://d.example (headersHelper: ./h)");
+        let hook = r#"{"hooks": [{"command": "a"}]}"#;
+        let hooks = format!(
+            r#"{{"hooks": {{"PreToolUse": [{}], "Stop": [{hook}]}}}}"#,
+            [hook; 70].join(", ")
+        );
+        assert!(
+            described(&hooks).ends_with("hook PreToolUse: a\nhook Stop: a"),
+            "none is left out"
+        );
         let many: Map<_, _> = (0..99).map(|n| (format!("k{n:02}"), Value::from(n))).collect();
         assert!(
             described(&Value::Object(many).to_string()).ends_with("k59: 59\n... 39 more lines")
