@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::escapes::is_sign;
 use super::names::{NameStrength, strength};
 use super::values::looks_random;
-use super::written_value::{ValueStyle, is_phrase, looks_secret};
+use super::written_value::{ValueStyle, is_phrase, looks_secret, may_be_secret};
 
 /// Pieces of names. Each is as long as it can be, so that few other words contain it.
 #[rustfmt::skip]
@@ -69,7 +69,6 @@ pub(super) fn assigned(bytes: &[u8], stem: usize) -> Option<(Range<usize>, Range
     }
     let name = name_start(bytes, stem)?..name_end;
     let text = str::from_utf8(&bytes[name.clone()]).ok()?.trim_matches(['-', '.']);
-    let strength = strength(text)?;
     at = sign_after(bytes, &name, at, closing)?;
     let (mut start, quote) = opened(bytes, at)?;
     let is_reference = name.start > 0 && bytes[name.start - 1] == b'$' && quote.is_none();
@@ -86,15 +85,23 @@ pub(super) fn assigned(bytes: &[u8], stem: usize) -> Option<(Range<usize>, Range
             Some(_) | None => b"\"'`\\;,<>",
         }),
     };
+    let end = start + value_length(bytes.get(start..)?, value_end, MAX_LOOK);
+    let value = &bytes[start..end];
     let is_set = bytes[name_end..start].contains(&b'=');
-    let is_element = bytes.get(name_end) == Some(&b'>') && strength == NameStrength::Password;
+    let is_element = bytes.get(name_end) == Some(&b'>');
+    let is_variable = is_set && is_variable(text);
+    // Most values are ruled out by their characters, which is faster than by the name.
+    if !is_element && !is_variable && !may_be_secret(value) {
+        return None;
+    }
+    let strength = strength(text)?;
     let style = match quote {
-        _ if is_element || (is_set && is_variable(text)) => ValueStyle::Variable,
+        _ if is_variable || (is_element && strength == NameStrength::Password) => {
+            ValueStyle::Variable
+        }
         Some(_) => ValueStyle::Quoted,
         None => ValueStyle::Plain,
     };
-    let end = start + value_length(bytes.get(start..)?, value_end, MAX_LOOK);
-    let value = &bytes[start..end];
     if value.contains(&b' ') {
         let is_secret = strength == NameStrength::Password && is_phrase(value, style);
         return is_secret.then_some((name.start..end, start..end));

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use super::escapes::keep_whole;
 use super::json::{JsonText, TextKind};
 use super::needles::Needles;
-use super::normalize::normalized_lines;
+use super::normalize::{has_written_escape, normalized_lines};
 use super::patterns::MatchRule;
 use super::token_formats::find_tokens;
 use super::user_patterns::LEVELS;
@@ -89,8 +89,8 @@ impl Finder {
     /// Searches from `from` on; the bytes before it only help to recognize escapes.
     pub(super) fn find(&self, bytes: &[u8], from: usize) -> SecretMatches {
         let mut found = SecretMatches::default();
-        self.search(bytes, from, |_| false, &mut found);
-        normalized_lines(bytes, from, |normalized| {
+        let has_escape = self.search(bytes, from, |_| false, &mut found);
+        normalized_lines(bytes, from, has_escape, |normalized| {
             let mut hidden = SecretMatches::default();
             self.search(&normalized.bytes, 0, |at| normalized.is_seam(at), &mut hidden);
             found.hits.extend(hidden.hits.iter().map(|hit| normalized.original(hit)));
@@ -105,18 +105,19 @@ impl Finder {
         found
     }
 
+    /// Adds all matches. Returns whether the bytes contain a written escape character.
     fn search(
         &self,
         bytes: &[u8],
         from: usize,
         seam: impl Fn(usize) -> bool,
         found: &mut SecretMatches,
-    ) {
+    ) -> bool {
         let SecretMatches { hits, key_blocks } = found;
         self.needles.find(bytes, from, |span| {
             hits.push(SecretMatch { whole: span.clone(), span, by: MatchSource::Us });
         });
-        if self.forms == FormMatching::Count {
+        let has_escape = if self.forms == FormMatching::Count {
             find_tokens(bytes, from, seam, |form| match form.proof {
                 MatchRule::KeyBlock => key_blocks.push(form.whole),
                 MatchRule::Form
@@ -131,11 +132,14 @@ impl Finder {
                         by: MatchSource::Us,
                     });
                 }
-            });
-        }
+            })
+        } else {
+            has_written_escape(&bytes[from..])
+        };
         if self.has_extra() {
             self.wanted_in_lines(bytes, from, hits);
         }
+        has_escape
     }
 
     /// Adds the matches of the user's patterns in a line.

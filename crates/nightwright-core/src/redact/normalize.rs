@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 use memchr::{memchr, memchr2};
 
 use super::find::SecretMatch;
@@ -14,9 +14,10 @@ const ESCAPE: u8 = 0x1b;
 /// The escape character in JSON, after any number of backslashes.
 const WRITTEN: [&[u8]; 2] = [b"u001b", b"u001B"];
 
-/// Texts that make a second search necessary, besides the escape character itself.
-static SUSPECTS: LazyLock<[Finder<'static>; 2]> =
-    LazyLock::new(|| [&b"u001"[..], br"\/"].map(Finder::new));
+/// The start of both.
+pub(super) const WRITTEN_ESCAPE: &str = "u001";
+
+static SLASH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br"\/"));
 
 /// Bytes that were taken from others, and the original position of each.
 pub(super) struct Normalized {
@@ -35,9 +36,15 @@ struct Run {
     original: usize,
 }
 
-/// Calls `each` for every line that changes by normalization.
-pub(super) fn normalized_lines(bytes: &[u8], from: usize, mut each: impl FnMut(&Normalized)) {
-    if !is_suspect(&bytes[from..]) {
+/// Calls `each` for every line that changes by normalization. `has_escape` is whether an escape
+/// character is written somewhere.
+pub(super) fn normalized_lines(
+    bytes: &[u8],
+    from: usize,
+    has_escape: bool,
+    mut each: impl FnMut(&Normalized),
+) {
+    if !has_escape && !is_raw_suspect(&bytes[from..]) {
         return;
     }
     let mut start = from;
@@ -50,15 +57,22 @@ pub(super) fn normalized_lines(bytes: &[u8], from: usize, mut each: impl FnMut(&
     }
 }
 
-fn is_suspect(bytes: &[u8]) -> bool {
-    memchr(ESCAPE, bytes).is_some() || SUSPECTS.iter().any(|suspect| suspect.find(bytes).is_some())
+/// Whether the bytes contain a written escape character.
+pub(super) fn has_written_escape(bytes: &[u8]) -> bool {
+    memmem::find(bytes, WRITTEN_ESCAPE.as_bytes()).is_some()
+}
+
+/// Whether the bytes contain an escape character, or a slash after a backslash.
+fn is_raw_suspect(bytes: &[u8]) -> bool {
+    memchr(ESCAPE, bytes).is_some() || SLASH.find(bytes).is_some()
 }
 
 impl Normalized {
     /// Normalizes a line: removes colors, and the backslashes before slashes. `None` if the line
     /// stays the same.
     pub(super) fn of(bytes: &[u8], line: Range<usize>) -> Option<Self> {
-        if !is_suspect(&bytes[line.clone()]) {
+        let text = &bytes[line.clone()];
+        if !is_raw_suspect(text) && !has_written_escape(text) {
             return None;
         }
         let mut normalized = Self::with_capacity(line.len());

@@ -11,6 +11,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::SIZE;
 use super::assignments::STEMS;
 use super::commands::{COMMANDS, CommandSecret};
+use super::normalize::WRITTEN_ESCAPE;
 use super::starts::StartSearch;
 use super::vendors::{VENDORS, VendorToken};
 
@@ -130,6 +131,8 @@ pub(super) enum StartUse {
     Name,
     Command(CommandSecret),
     Vendor(&'static VendorToken),
+    /// An escape character in JSON, which hides secrets.
+    Escape,
 }
 
 /// The search for the starts of all formats, names, commands and vendors' tokens.
@@ -137,7 +140,7 @@ pub(super) static STARTS: LazyLock<StartSearch> = LazyLock::new(|| {
     let starts = PATTERNS.iter().flat_map(|pattern| pattern.starts).chain(STEMS);
     let starts = starts.chain(COMMANDS.iter().map(|(start, _)| start));
     let vendors = VENDORS.iter().flat_map(|vendor| vendor.starts);
-    StartSearch::new(starts.chain(vendors).copied())
+    StartSearch::new(starts.chain(vendors).copied().chain([WRITTEN_ESCAPE]))
 });
 
 /// The use of each text in `STARTS`.
@@ -154,6 +157,7 @@ pub(super) static USES: LazyLock<Vec<StartUse>> = LazyLock::new(|| {
     uses.extend(COMMANDS.iter().map(|(_, kind)| StartUse::Command(*kind)));
     let vendors = VENDORS.iter().flat_map(|vendor| vendor.starts.iter().map(move |_| vendor));
     uses.extend(vendors.map(StartUse::Vendor));
+    uses.push(StartUse::Escape);
     uses
 });
 

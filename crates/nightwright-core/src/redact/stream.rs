@@ -16,6 +16,8 @@ use super::{Secrets, cover};
 
 /// The maximum number of bytes held back of a line, and the length of a segment of a longer one.
 pub(super) const HOLD: usize = 256 << 10;
+/// The part of a long line that shows whether it is JSON. Invalid JSON after it counts as text.
+const JSON_LOOK: usize = 16 << 10;
 /// The part of a segment that is processed again with the next one. It is longer than any match.
 const KEEP: usize = 8 << 10;
 /// The number of bytes kept before the current position, to recognize escapes. It is even, so that
@@ -213,7 +215,8 @@ impl StreamMasker {
         let finder = &self.secrets.finder;
         let SecretMatches { mut hits, key_blocks } = finder.find(window, from);
         let mut long = self.long.take().unwrap_or_else(|| {
-            let json = is_json(&window[from..]).then(|| JsonWalker::new(self.names));
+            let start = &window[from..window.len().min(from + JSON_LOOK)];
+            let json = is_json(start).then(|| JsonWalker::new(self.names));
             if json.is_some() {
                 self.block.close();
             }

@@ -65,13 +65,15 @@ const MAX_NUMBER: usize = 5;
 /// The maximum distance to a later `@` that still belongs to the password.
 const MAX_PASSWORD: usize = 128;
 
-/// Searches from `from` on. `seam` returns whether something was removed before a byte.
+/// Searches from `from` on. `seam` returns whether something was removed before a byte. Returns
+/// whether the bytes contain a written escape character.
 pub(super) fn find_tokens(
     bytes: &[u8],
     from: usize,
     seam: impl Fn(usize) -> bool,
     mut each: impl FnMut(TokenMatch),
-) {
+) -> bool {
+    let mut has_escape = false;
     let is_free = |at: usize| is_free(bytes, at) || seam(at);
     let mut runs: Vec<Option<CharRun>> = Vec::new();
     STARTS.find(bytes, from, |index, found| {
@@ -91,6 +93,10 @@ pub(super) fn find_tokens(
                 });
                 return next;
             }
+            StartUse::Escape => {
+                has_escape = true;
+                None
+            }
         };
         let next = token.as_ref().map_or(start, |token| token.whole.end);
         if let Some(token) = token {
@@ -98,6 +104,7 @@ pub(super) fn find_tokens(
         }
         next
     });
+    has_escape
 }
 
 /// The token of one of these formats that begins at this position.

@@ -11,7 +11,7 @@ use memchr::memchr;
 use super::escapes::{code, keep_whole};
 use super::find::{Finder, SecretMatch};
 use super::json::{JsonWalker, NamePolicy, is_json};
-use super::normalize::{Normalized, normalized_lines};
+use super::normalize::{Normalized, has_written_escape, normalized_lines};
 
 /// The maximum depth of JSON strings inside JSON strings.
 pub(super) const LEVELS: usize = 1;
@@ -30,7 +30,7 @@ impl Finder {
         let read = read(bytes, text);
         let mut hits = Vec::new();
         self.wanted_in_lines(&read.bytes, 0, &mut hits);
-        normalized_lines(&read.bytes, 0, |normalized| {
+        normalized_lines(&read.bytes, 0, has_written_escape(&read.bytes), |normalized| {
             let mut hidden = Vec::new();
             self.wanted_in_lines(&normalized.bytes, 0, &mut hidden);
             hits.extend(hidden.iter().map(|hit| normalized.original(hit)));

@@ -92,14 +92,29 @@ const MAX_PHRASE: usize = 8;
 pub(super) fn looks_secret(value: &[u8], strength: NameStrength, style: ValueStyle) -> bool {
     let Ok(text) = str::from_utf8(value) else { return false };
     let least = MIN_LENGTHS[usize::from(strength == NameStrength::Weak)];
+    // Most values are ruled out by the kinds of their characters.
+    if text.len() < least || !has_kinds(text, strength, style) {
+        return false;
+    }
     let is_reference = REFERENCES.iter().any(|start| text.starts_with(start));
-    if text.len() < least || is_reference || is_known_word(text) || is_placeholder(value) {
-        return false;
-    }
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b".,+-:".contains(&byte));
-    if is_number || is_path(text) || (style != ValueStyle::Quoted && is_code(text)) {
-        return false;
-    }
+    let is_source = is_path(text) || (style != ValueStyle::Quoted && is_code(text));
+    !is_reference && !is_known_word(text) && !is_placeholder(value) && !is_number && !is_source
+}
+
+/// Whether the value has a digit, a space or an odd sign. Without them, it is a secret only after
+/// the name of a variable.
+pub(super) fn may_be_secret(value: &[u8]) -> bool {
+    value.iter().any(|byte| byte.is_ascii_digit() || *byte == b' ' || is_odd_sign(*byte))
+}
+
+/// Whether words and paths rarely contain this sign.
+fn is_odd_sign(byte: u8) -> bool {
+    byte.is_ascii_punctuation() && !b"-_./:*".contains(&byte)
+}
+
+/// Whether the value has the kinds of characters of a secret after such a name.
+fn has_kinds(text: &str, strength: NameStrength, style: ValueStyle) -> bool {
     let has = |is_one: fn(&u8) -> bool| text.as_bytes().iter().any(is_one);
     let (digit, lower) = (has(u8::is_ascii_digit), has(u8::is_ascii_lowercase));
     let upper = has(u8::is_ascii_uppercase);
@@ -109,10 +124,9 @@ pub(super) fn looks_secret(value: &[u8], strength: NameStrength, style: ValueSty
         NameStrength::Strong if is_mixed => text.len() >= MIN_LONG || !is_numbered(text),
         NameStrength::Password if is_mixed => !is_numbered(text) || !names_secret(text),
         NameStrength::Strong | NameStrength::Password => {
-            let is_sign = |byte: &u8| byte.is_ascii_punctuation() && !b"-_./:*".contains(byte);
             let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
             let is_typed = style == ValueStyle::Variable && lower && is_word && text.len() >= 8;
-            (has(u8::is_ascii_alphabetic) && text.as_bytes().iter().any(is_sign)) || is_typed
+            (has(u8::is_ascii_alphabetic) && text.bytes().any(is_odd_sign)) || is_typed
         }
     }
 }
