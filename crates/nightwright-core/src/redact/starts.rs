@@ -209,7 +209,7 @@ impl Place {
             .map(at)
             .filter(|place| place.key().is_some())
             .min_by_key(Self::frequency)
-            .expect("a text of three bytes contains a pair, wherever it starts")
+            .expect("a string of three bytes contains a pair, wherever it starts")
     }
 
     fn pairs(&self) -> [Pair; PAIRS] {
