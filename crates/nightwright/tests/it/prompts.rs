@@ -112,10 +112,10 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
     }
     // The cached part of the second prompt, besides the whole system prompt.
     insta::assert_snapshot!(table, @"
-    loop: 3535 of 3724 bytes, 94%
+    loop: 3545 of 3734 bytes, 94%
     iterative: 3246 of 3435 bytes, 94%
-    plan: 3731 of 3920 bytes, 95%
-    build: 3517 of 3706 bytes, 94%
+    plan: 3736 of 3925 bytes, 95%
+    build: 3527 of 3716 bytes, 94%
     prompt: 3159 of 3348 bytes, 94%
     ");
 }
