@@ -39,8 +39,8 @@ const LIST_BITS: u32 = 7;
 /// The frequency of a pair of any bytes, in a million pairs.
 const ALWAYS: u64 = 1_000_000;
 
-/// The groups that allow each pair of bytes, as bits. Words of 32 bits are the fastest.
-type PairTable = [u32; 1 << u16::BITS];
+/// The groups that allow each pair of bytes, as bits.
+type PairTable = [u16; 1 << u16::BITS];
 
 /// The texts, prepared for the search.
 pub(super) struct StartSearch {

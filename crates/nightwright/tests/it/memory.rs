@@ -11,9 +11,8 @@ const MIB: u64 = 1 << 20;
 /// The limit for lines of up to 1 MiB, without the pages of the program itself. A test build has
 /// many of them; the benchmark of the release build includes them.
 const USUAL: u64 = 19 * MIB;
-/// The limit for deltas of an answer. Only a bounded amount is held, and longer lines are skipped. The
-/// tables that find secrets take almost 1 MiB of it.
-const PIECES: u64 = 14 * MIB;
+/// The limit for deltas of an answer. Only a bounded amount is held, and longer lines are skipped.
+const PIECES: u64 = 13 * MIB;
 /// The limit for any kind of output.
 const EVER: u64 = 51 * MIB;
 
