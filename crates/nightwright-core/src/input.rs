@@ -259,6 +259,8 @@ pub struct CheckReport {
     pub reused_from: Option<Timestamp>,
     /// Files that the checks wrote, which no longer count as work.
     pub outputs: Vec<String>,
+    /// Those of them that existed before.
+    pub rewritten: Vec<String>,
     /// The variables of the user's environment that the checks do not get.
     pub withheld: Vec<String>,
     /// Files that the checks changed and that count as work, as by a formatter.

@@ -24,8 +24,16 @@ impl Machine {
         let Some(PendingKind::Checks(purpose)) = self.answered(ticket) else {
             return;
         };
-        let CheckReport { results, fingerprint, reused_from, outputs, withheld, changed, warnings } =
-            report;
+        let CheckReport {
+            results,
+            fingerprint,
+            reused_from,
+            outputs,
+            rewritten,
+            withheld,
+            changed,
+            warnings,
+        } = report;
         match purpose {
             CheckPurpose::Baseline => {}
             CheckPurpose::Progress | CheckPurpose::Gate => {
@@ -63,9 +71,11 @@ impl Machine {
             CheckPurpose::Progress | CheckPurpose::Gate => {}
         }
         self.warn_of_flaky(&results);
-        // The files of the baseline are shown with its results.
-        let wrote = if purpose == CheckPurpose::Baseline { &[][..] } else { &fresh };
-        self.warn_of_files(&changed, wrote);
+        match purpose {
+            // New files are shown with its results.
+            CheckPurpose::Baseline => self.warn_of_files(&[changed, rewritten].concat(), &[]),
+            CheckPurpose::Progress | CheckPurpose::Gate => self.warn_of_files(&changed, &fresh),
+        }
         for warning in warnings {
             self.warn_once(warning);
         }

@@ -41,6 +41,8 @@ pub enum TouchKind {
 pub struct TouchedFiles {
     /// Files that are not work, and folders with a trailing `/`.
     pub outputs: Vec<String>,
+    /// The outputs that existed before, and changed.
+    pub rewritten: Vec<String>,
     /// Files that still count as work.
     pub changed: Vec<String>,
 }
@@ -59,11 +61,12 @@ pub fn sort(touched: &[TouchedFile], files_in: impl Fn(&str, usize) -> usize) ->
     for TouchedFile { path, how } in touched {
         match how {
             TouchKind::Created => created.push(path.as_str()),
-            TouchKind::Changed if !is_written_by_hand(path) => touches.outputs.push(path.clone()),
+            TouchKind::Changed if !is_written_by_hand(path) => touches.rewritten.push(path.clone()),
             TouchKind::Changed | TouchKind::Removed => touches.changed.push(path.clone()),
         }
     }
     created.sort_unstable();
+    touches.outputs.clone_from(&touches.rewritten);
     fold("", &created, &files_in, &mut touches.outputs);
     touches.outputs.sort_unstable();
     touches.outputs.truncate(MAX_OUTPUTS);
@@ -132,6 +135,7 @@ mod tests {
         ]);
         let touches = sort(&touched, |_, _| 9);
         assert_eq!(touches.outputs, ["coverage.xml", "results.json", "src/generated.rs"]);
+        assert_eq!(touches.rewritten, ["results.json"]);
         assert_eq!(touches.changed, ["src/lib.rs", "README.md", "old.txt"]);
     }
 

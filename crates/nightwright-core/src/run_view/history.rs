@@ -183,8 +183,14 @@ impl History {
 
     /// Copies the last claim from the live view.
     fn fold_gate(&mut self, event: &GateEvent, at: Timestamp, gate: Option<&GateView>) {
-        if let GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, results, .. } = event {
+        if let GateEvent::ChecksFinished {
+            purpose: CheckPurpose::Baseline, results, outputs, ..
+        } = event
+        {
             self.baseline_taken(at, results);
+            if !outputs.is_empty() {
+                self.note(at, NoteKind::Baseline, phrases::checks_wrote(outputs));
+            }
         } else if let (Some(gate), Some(iteration)) = (gate, self.iterations.last_mut()) {
             let claims = &mut iteration.claims;
             if let GateEvent::Started { .. } = event {

@@ -301,6 +301,7 @@ fn files_that_the_baseline_wrote_are_not_work() {
         > start
         > checks pass-and-write
           checks_finished
+          warning: the checks changed files: `results.json`
           not warning: the checks wrote files
         ",
     );

@@ -105,7 +105,7 @@ fn files_that_checks_wrote_are_named_once_and_remembered_over_a_crash() {
         > start
         > iteration A->B promise
         > checks pass-and-write
-          warning: the checks wrote files, which do not count as work: `coverage.xml`, `target/`
+          warning: the checks wrote files, which do not count as work: `coverage.xml`, `results.json`, `target/`
         > call no: not yet
           iteration_finished 1 Work
         > prepared same
@@ -117,7 +117,7 @@ fn files_that_checks_wrote_are_named_once_and_remembered_over_a_crash() {
         ",
     );
     let outputs: Vec<_> = run.machine.state().outputs.iter().map(String::as_str).collect();
-    assert_eq!(outputs, ["coverage.xml", "target/"]);
+    assert_eq!(outputs, ["coverage.xml", "results.json", "target/"]);
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl CheckJob {
         };
         let tree = before.as_ref().map(Snapshot::fingerprint);
         let ChecksAftermath { fingerprint, touched, mut warnings } = self.look(before).await?;
-        let TouchedFiles { mut outputs, changed } = touched;
+        let TouchedFiles { mut outputs, rewritten, changed } = touched;
         let purpose = self.purpose;
         if results.iter().any(|result| baseline::may_lack_a_variable(result, purpose)) {
             warnings.extend(self.withheld.take_line());
@@ -145,6 +145,7 @@ impl CheckJob {
             fingerprint,
             reused_from,
             outputs,
+            rewritten,
             withheld,
             changed,
             warnings,
