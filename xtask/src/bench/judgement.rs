@@ -90,10 +90,11 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
     program::run(&mut cargo(root, &arguments))?;
     let folder = stage_folder()?;
     let mut columns = Vec::new();
-    for player in [Player::Loop(PlainLoop::Bare), Player::Loop(PlainLoop::Grep)] {
+    let others = [Player::ClaimsOnly, Player::Loop(PlainLoop::Bare), Player::Loop(PlainLoop::Grep)];
+    for player in others {
         let scores = play(player, root, &behaviours, &folder)?;
         columns.push((player.title(), tally(&scores)));
-        // The plain loops are expected to fail, so their folders are not kept.
+        // The others are expected to fail, so their folders are not kept.
         clear(&folder)?;
     }
     let ours = play(Player::Nightwright, root, &behaviours, &folder)?;
@@ -139,6 +140,8 @@ fn families(played: &[Played]) -> BTreeMap<&str, Tally> {
 #[derive(Clone, Copy, Debug)]
 enum Player {
     Nightwright,
+    /// nightwright without checks between claims: it sees no progress.
+    ClaimsOnly,
     Loop(PlainLoop),
 }
 
@@ -146,6 +149,7 @@ impl Player {
     fn title(self) -> &'static str {
         match self {
             Self::Nightwright => "nightwright",
+            Self::ClaimsOnly => "claims only",
             Self::Loop(kind) => kind.title(),
         }
     }
@@ -158,7 +162,10 @@ impl Player {
     ) -> Result<Observed, String> {
         let stage = BehaviourEnv::set(folder, behaviour)?;
         match self {
-            Self::Nightwright => stage.nightwright(program, behaviour),
+            Self::Nightwright => stage.nightwright(program, behaviour, &[]),
+            Self::ClaimsOnly => {
+                stage.nightwright(program, behaviour, &[("NIGHTWRIGHT_VERIFY_EVERY", "claim")])
+            }
             Self::Loop(kind) => plain_loop::play(kind, &stage, program, behaviour),
         }
     }
@@ -166,7 +173,9 @@ impl Player {
     fn score(self, behaviour: &Behaviour, observed: &Observed) -> Score {
         match self {
             Self::Nightwright => score::score(&behaviour.expect, observed),
-            Self::Loop(_) => score::score(&behaviour.expect.outcome_alone(), observed),
+            Self::ClaimsOnly | Self::Loop(_) => {
+                score::score(&behaviour.expect.outcome_alone(), observed)
+            }
         }
     }
 }

@@ -88,8 +88,10 @@ impl BehaviourEnv {
         &self,
         program: &Path,
         behaviour: &Behaviour,
+        environment: &[(&str, &str)],
     ) -> Result<Observed, String> {
         let mut command = self.command(program)?;
+        command.envs(environment.iter().copied());
         command.args(arguments(behaviour)).arg("--rehearsal").arg(self.script());
         for (variable, hang) in [
             ("NIGHTWRIGHT_START_TIMEOUT", Hang::Start),
