@@ -10,15 +10,16 @@ use super::harness::{TestEnv, finish, run_outcome};
 /// Installs a small agent that stores its prompt and arguments, works, claims completion and gives
 /// verdicts.
 fn worker(env: &TestEnv) {
-    let seen = env.path("seen").display().to_string();
-    fs::create_dir(&seen).unwrap();
+    let seen = env.word("seen");
+    fs::create_dir(env.path("seen")).unwrap();
     program(
         env,
         "worker",
         &format!(
             "#!/bin/sh\n\
              name={seen}/${{NIGHTWRIGHT_PURPOSE:-work}}-$NIGHTWRIGHT_ITERATION\n\
-             cat > $name.prompt; env > $name.env; printf '%s\\n' \"$@\" > $name.arguments\n\
+             cat > \"$name.prompt\"; env > \"$name.env\"\n\
+             printf '%s\\n' \"$@\" > \"$name.arguments\"\n\
              if [ \"$NIGHTWRIGHT_PURPOSE\" = verify ]; then echo 'VERDICT: yes - it is there'; exit; fi\n\
              echo work >> made.txt\n\
              echo 'I have done it all.'\n\

@@ -12,7 +12,7 @@ use nightwright_core::stream::dialect::claude::COVERED;
 use nightwright_core::stream::version::{Version, VersionSupport};
 
 use super::agent_env::{GROWING, NIGHTWRIGHT, is_alive};
-use super::harness::{Output, TestEnv, finish};
+use super::harness::{Output, TestEnv, finish, shell_path};
 
 /// Installs a program in the `bin` folder of the test environment.
 pub(crate) fn program(env: &TestEnv, name: &str, script: &str) -> PathBuf {
@@ -30,8 +30,8 @@ pub(crate) fn player(env: &TestEnv, version: &str, recording: &str) -> PathBuf {
     let script = format!(
         "#!/bin/sh\n\
          [ \"$1\" = --version ] && echo x >> {asked} && echo '{version}' && exit\n\
-         read -r prompt\ncat '{}'\n",
-        stream.display()
+         read -r prompt\ncat {}\n",
+        shell_path(&stream)
     );
     program(env, "claude", &script)
 }
@@ -409,7 +409,7 @@ fn the_word_that_it_is_a_sandbox_reaches_the_agent_only_where_it_matters() {
             "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\n\
              read -r prompt; env > {}; cat {}\n",
             env.word("seen"),
-            recorded("a_plain").join("stdout.ndjson").display()
+            shell_path(&recorded("a_plain").join("stdout.ndjson"))
         );
         program(&env, "claude", &script);
         run_with(&env, more, Some("1")).exits(0);

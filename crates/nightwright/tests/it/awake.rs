@@ -19,8 +19,8 @@ const WORKER: &str = "#!/bin/sh\nPATH=/usr/bin:/bin\ncat > /dev/null\n\
 
 /// Records its call and its process, and runs the given command like the real program.
 fn inhibit(env: &TestEnv) {
-    let seen = env.path("seen").display().to_string();
-    fs::create_dir(&seen).unwrap();
+    let seen = env.word("seen");
+    fs::create_dir(env.path("seen")).unwrap();
     program(
         env,
         "systemd-inhibit",

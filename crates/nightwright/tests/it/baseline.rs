@@ -49,7 +49,7 @@ fn a_check_that_fails_at_first_is_counted_and_proves_the_work_later() {
 #[test]
 fn a_check_that_fails_quickly_runs_again_and_is_flaky_if_it_passes_then() {
     let env = TestEnv::new();
-    let once = format!("test -e {0} || {{ touch {0}; exit 1; }}", env.path("ran").display());
+    let once = format!("test -e {0} || {{ touch {0}; exit 1; }}", env.word("ran"));
     let output = env.rehearse(WORKS, "3", &["--verify", &once]).exits(0).says(&[
         "is flaky: it failed, then passed on rerun",
         "passing them does not verify the work",
@@ -60,7 +60,7 @@ fn a_check_that_fails_quickly_runs_again_and_is_flaky_if_it_passes_then() {
     assert!(logs.join("baseline-1-again.log").exists());
 
     let env = TestEnv::new();
-    let counted = format!("echo x >> {}; {COUNTS}", env.path("count").display());
+    let counted = format!("echo x >> {}; {COUNTS}", env.word("count"));
     env.rehearse(WORKS, "3", &["--verify", &counted])
         .exits(0)
         .says(&["failed: 2 of 14 tests", "completed successfully after 1 iteration"]);

@@ -247,7 +247,6 @@ fn an_agent_program_with_invalid_output_is_named() {
 /// Installs a stand-in for `claude` that logs its arguments.
 fn fake_claude(env: &TestEnv, result: &str) {
     let claude = env.path("bin/claude");
-    let log = env.path("calls");
     let script = format!(
         "#!/bin/sh\n\
          [ \"$1\" = --version ] && echo '9.9.9 (fake)' && exit\n\
@@ -258,7 +257,7 @@ fn fake_claude(env: &TestEnv, result: &str) {
          printf '%s\\n' '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":3,\
          \"total_cost_usd\":0.05,\"modelUsage\":{{\"m\":{{\"inputTokens\":9,\"outputTokens\":9}}}},\
          \"result\":\"{result}\"}}'\n",
-        log.display()
+        env.word("calls")
     );
     fs::write(&claude, script).unwrap();
     fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
@@ -323,9 +322,9 @@ fn escape_sequences_of_an_agent_reach_the_terminal_at_no_level() {
 #[test]
 fn a_journal_that_was_deleted_ends_the_run() {
     let env = TestEnv::new();
-    let state = env.path("state").display().to_string();
+    let state = env.word("state");
     let script = env.script(&format!(
-        "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
+        "[[attempt]]\nsteps = [{{ run = '''rm -rf {state}/*/runs/*/journal.jsonl''' }}]\n\
          end = {{ result = \"gone\" }}\n"
     ));
     env.run(&["run", "-p", "x", "-m", "9", "--no-delay", "--dry-run", "--rehearsal", &script])

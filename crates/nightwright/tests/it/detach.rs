@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use nightwright::process::tree_lock;
 use nightwright_core::event::{Event, RunEvent};
+use nightwright_core::run_view::shell_word;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -120,9 +121,9 @@ fn signal(pid: &str, signal: Signal) {
 fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
     let detached = DetachedRun { env: TestEnv::new() };
     let env = &detached.env;
-    let script = env.script(HELD);
+    let script = shell_word(&env.script(HELD));
     let line = format!(
-        "{NIGHTWRIGHT} run -p 'both halves' -m 4 --no-delay --detach --dry-run --rehearsal '{script}'"
+        "{NIGHTWRIGHT} run -p 'both halves' -m 4 --no-delay --detach --dry-run --rehearsal {script}"
     );
     let terminal = Terminal::run(env, &line);
     let screen = terminal.shows("exit=0");
@@ -251,10 +252,10 @@ fn questions_are_asked_before_the_terminal_is_left() {
     let env = &detached.env;
     fs::create_dir(env.project().join(".nightwright")).unwrap();
     env.file(".nightwright/config.toml", "verify.commands = [\"true\"]\n");
-    let script = env.script(HELD);
+    let script = shell_word(&env.script(HELD));
     let terminal = Terminal::run(
         env,
-        &format!("{NIGHTWRIGHT} run -p 'both' -m 4 --detach --dry-run --rehearsal '{script}'"),
+        &format!("{NIGHTWRIGHT} run -p 'both' -m 4 --detach --dry-run --rehearsal {script}"),
     );
     terminal.shows("[y]es");
     assert!(env.runs().is_empty());
@@ -269,7 +270,7 @@ fn questions_are_asked_before_the_terminal_is_left() {
 fn ctrl_c_before_it_has_begun_ends_it_all() {
     let env = TestEnv::new();
     program(&env, "claude", SLOW);
-    let path = format!("PATH={}:$PATH", env.path("bin").display());
+    let path = format!("PATH={}:$PATH", env.word("bin"));
     let terminal = Terminal::run(
         &env,
         &format!("{path} {NIGHTWRIGHT} run -p x -m 1 --permissions usual --detach"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::agent_env::is_alive;
 use super::agent_program::{player, program, recorded};
-use super::harness::{Output, TestEnv, finish};
+use super::harness::{Output, TestEnv, finish, shell_path};
 
 /// A test environment with a working agent and a committed project.
 fn healthy() -> TestEnv {
@@ -281,8 +281,8 @@ fn the_state_of_the_repository_is_reported() {
 fn looking_at_a_repository_runs_nothing_of_it_and_changes_nothing() {
     let env = healthy();
     let hook = program(&env, "hook", "#!/bin/sh\ntouch \"$(dirname \"$0\")/ran\"\n");
-    git(&env, &["config", "core.fsmonitor", hook.to_str().unwrap()]);
-    git(&env, &["config", "filter.evil.clean", hook.to_str().unwrap()]);
+    git(&env, &["config", "core.fsmonitor", &shell_path(&hook)]);
+    git(&env, &["config", "filter.evil.clean", &shell_path(&hook)]);
     env.file(".git/info/attributes", "* filter=evil\n");
     let index = env.project().join(".git/index");
     let before = fs::metadata(&index).unwrap().modified().unwrap();

@@ -43,9 +43,9 @@ fn checks_and_hooks_get_the_user_s_environment_without_sessions_logins_and_crede
     let env = TestEnv::new();
     let hook = env.project().join(".nightwright/hooks/started");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, format!("#!/bin/sh\nenv > {}\n", env.path("hook").display())).unwrap();
+    fs::write(&hook, format!("#!/bin/sh\nenv > {}\n", env.word("hook"))).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    let check = format!("env > {}", env.path("check").display());
+    let check = format!("env > {}", env.word("check"));
     run(&env, &["--verify", &check], &[]).exits(0);
     for who in ["check", "hook"] {
         let names = names(&env, who);
@@ -62,7 +62,7 @@ fn checks_and_hooks_get_the_user_s_environment_without_sessions_logins_and_crede
 #[test]
 fn pass_env_names_exceptions() {
     let env = TestEnv::new();
-    let check = format!("env > {}", env.path("check").display());
+    let check = format!("env > {}", env.word("check"));
     let pass = [("NIGHTWRIGHT_VERIFY_PASS_ENV", "[\"NPM_*\", \"SMTP_PASSWORD\"]")];
     run(&env, &["--verify", &check], &pass).exits(0);
     let names = names(&env, "check");

@@ -45,7 +45,7 @@ fn project(server: &Server) -> TestEnv {
     for hook in ["started", "iteration_finished", "finished"] {
         let name = format!(".nightwright/hooks/{hook}");
         let text = HOOK.replace("$1", hook);
-        env.file(&name, &text.replace("HOOKS", &env.path("hooks").display().to_string()));
+        env.file(&name, &text.replace("HOOKS", &env.word("hooks")));
         let path = env.project().join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }

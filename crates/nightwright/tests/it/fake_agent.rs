@@ -29,7 +29,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use self::census::Census;
 use super::agent_env::{AgentEnv, NIGHTWRIGHT};
 use super::agent_program::program;
-use super::harness::{RunningCommand, TestEnv};
+use super::harness::{RunningCommand, TestEnv, shell_path};
 
 /// The timeout of a test; only a failing test takes this long.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -66,7 +66,7 @@ impl FakeAgent {
 
     /// The complete script, with the prelude.
     pub(crate) fn script(&self, words: &str) -> String {
-        format!("fake='{}'\n{PRELUDE}\n{words}\n", self.folder.display())
+        format!("fake={}\n{PRELUDE}\n{words}\n", shell_path(&self.folder))
     }
 
     /// The path of a file that the agent writes or waits for.

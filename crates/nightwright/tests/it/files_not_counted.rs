@@ -5,6 +5,7 @@ use std::fs::File;
 use std::process::Stdio;
 
 use nightwright_core::event::{Event, GateEvent, IterationEvent, NoteEvent, Progress, Record};
+use nightwright_core::run_view::shell_word;
 
 use super::git::git;
 use super::harness::{RunningCommand, TestEnv, finish, run_outcome};
@@ -82,10 +83,10 @@ fn output_of_a_run_in_the_project_is_no_work() {
 #[test]
 fn nor_is_the_file_of_a_tee_behind_a_pipe() {
     let env = repository();
-    let script = env.script(&always(r#"{ say = "Let me look." }"#, 9));
+    let script = shell_word(&env.script(&always(r#"{ say = "Let me look." }"#, 9)));
     std::os::unix::fs::symlink(super::agent_env::NIGHTWRIGHT, env.path("bin/nightwright")).unwrap();
     let line = format!(
-        "nightwright run 'look around' -m 9 --no-delay --dry-run --rehearsal '{script}' 2>&1 | \
+        "nightwright run 'look around' -m 9 --no-delay --dry-run --rehearsal {script} 2>&1 | \
          cat | tee run.log"
     );
     let mut command = std::process::Command::new("sh");

@@ -65,7 +65,7 @@ impl TestEnv {
 
     /// The path as one word of a shell command.
     pub(crate) fn word(&self, name: &str) -> String {
-        shell_word(&self.path(name).to_string_lossy())
+        shell_path(&self.path(name))
     }
 
     pub(crate) fn project(&self) -> PathBuf {
@@ -263,6 +263,12 @@ impl Drop for RunningCommand {
         drop(self.0.kill());
         drop(self.0.wait());
     }
+}
+
+/// A path as one word of a shell command. It may contain double quotes, so a rehearsal script needs
+/// a literal string (`'''`) around it.
+pub(crate) fn shell_path(path: &Path) -> String {
+    shell_word(&path.to_string_lossy())
 }
 
 /// Waits long enough that the next signal counts as a second one.

@@ -197,7 +197,7 @@ fn on_a_terminal_a_manual_page_opens_in_man() {
     let env = TestEnv::new();
     let man = env.path("bin").join("man");
     let seen = env.path("seen");
-    fs::write(&man, format!("#!/bin/sh\ncat \"$1\" > '{}'\necho paged\n", seen.display())).unwrap();
+    fs::write(&man, format!("#!/bin/sh\ncat \"$1\" > {}\necho paged\n", env.word("seen"))).unwrap();
     fs::set_permissions(&man, fs::Permissions::from_mode(0o755)).unwrap();
     let pty = Pty::new(24, 80);
     let mut command = env.command(&["man", "run"]);

@@ -6,7 +6,6 @@ mod processes;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,7 @@ use nightwright_core::event::{Event, NoteEvent};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::git::git;
-use super::harness::{Output, RunningCommand, TestEnv, finish, names, run_outcome};
+use super::harness::{Output, RunningCommand, TestEnv, finish, names, run_outcome, shell_path};
 
 /// Works once and claims completion.
 const WORKS: &str = r#"
@@ -53,11 +52,6 @@ fn file(env: &TestEnv, name: &str, text: &str, mode: u32) {
     let path = env.project().join(".nightwright/hooks").join(name);
     fs::write(&path, text.replace("SEEN", "../seen")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-}
-
-/// A path as one word of a shell command.
-fn word(path: &Path) -> String {
-    shell_words::quote(&path.to_string_lossy()).into_owned()
 }
 
 fn command(env: &TestEnv, script: &str, more: &[&str]) -> Command {
@@ -343,11 +337,11 @@ fn a_change_during_the_run_takes_no_effect_in_it() {
     let env = project();
     hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
     hook(&env, "finished", "echo mine >> SEEN/ran");
-    let evil = format!("#!/bin/sh\\necho evil >> {}\\n", word(&env.path("seen/ran")));
+    let evil = format!("#!/bin/sh\necho evil >> {}\n", env.word("seen/ran"));
     let script = format!(
         "[[attempt]]\nsteps = [\n\
-         {{ write = \".nightwright/hooks/iteration_finished\", text = \"{evil}\" }},\n\
-         {{ write = \".nightwright/hooks/next_iteration\", text = \"{evil}\" }},\n\
+         {{ write = \".nightwright/hooks/iteration_finished\", text = '''{evil}''' }},\n\
+         {{ write = \".nightwright/hooks/next_iteration\", text = '''{evil}''' }},\n\
          {{ run = \"chmod +x .nightwright/hooks/*; rm .nightwright/hooks/finished\" }},\n\
          {{ run = \"echo more >> a.txt\" }} ]\n\
          end = {{ result = \"Some of it.\" }}\n"
@@ -386,9 +380,9 @@ fn a_run_that_continues_has_the_hooks_that_it_began_with() {
 
 /// A script whose agent modifies the copies of the hooks in the run directory.
 fn meddling(env: &TestEnv, with: &str) -> String {
-    let state = word(&env.path("state"));
+    let state = env.word("state");
     format!(
-        "[[attempt]]\nsteps = [{{ run = \"cd {state}/*/runs/*/ && {with}\" }}, \
+        "[[attempt]]\nsteps = [{{ run = '''cd {state}/*/runs/*/ && {with}''' }}, \
          {{ run = \"echo more >> a.txt\" }}]\nend = {{ result = \"Some of it.\" }}\n"
     )
 }
@@ -421,7 +415,7 @@ fn a_run_that_continues_refuses_copies_that_are_not_what_was_approved() {
     hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
     hook(&env, "finished", "echo end >> SEEN/ran");
     kill_at_work(&env);
-    let evil = format!("#!/bin/sh\necho evil >> {}\n", word(&env.path("seen/ran")));
+    let evil = format!("#!/bin/sh\necho evil >> {}\n", env.word("seen/ran"));
     fs::write(env.runs()[0].join("hooks/iteration_finished"), evil).unwrap();
     env.file("go", "");
     env.run(&["resume"]).exits(0);

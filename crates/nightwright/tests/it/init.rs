@@ -407,8 +407,7 @@ fn asking(env: &TestEnv) -> Terminal {
     for name in ["cargo", "make"] {
         program(env, name, "#!/bin/sh\n");
     }
-    let path = env.path("bin");
-    Terminal::run(env, &format!("PATH={}:$PATH {NIGHTWRIGHT} init", path.display()))
+    Terminal::run(env, &format!("PATH={}:$PATH {NIGHTWRIGHT} init", env.word("bin")))
 }
 
 #[test]

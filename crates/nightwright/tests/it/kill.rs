@@ -19,7 +19,7 @@ use rustix::process::Signal;
 
 use self::cell::Cell;
 use super::fake_agent::{FakeAgentEnv, send};
-use super::harness::RunningCommand;
+use super::harness::{RunningCommand, shell_path};
 
 /// The default number of kills.
 const KILLS: u64 = 20;
@@ -137,7 +137,7 @@ fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
 fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> RunningCommand {
     let check = scene.agent.file("check.sh");
     fs::write(&check, scene.agent.script("trap '' TERM; family; sleep 300")).unwrap();
-    let check = format!("sh '{}'", check.display());
+    let check = format!("sh {}", shell_path(&check));
     let start = |arguments: &[&str]| {
         let mut command = scene.env.command(arguments);
         if let Some(cell) = cell {

@@ -36,8 +36,8 @@ fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     stream.flush().unwrap();
     let agent = env.path("bin/claude");
     let script = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit; }}\n{first}\nexec cat '{}'\n",
-        path.display()
+        "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit; }}\n{first}\nexec cat {}\n",
+        env.word("stream.ndjson")
     );
     fs::write(&agent, script).unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();

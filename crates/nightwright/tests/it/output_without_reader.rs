@@ -11,7 +11,7 @@ use nightwright_core::event::{Event, NoteEvent};
 
 use super::agent_program::program;
 use super::fake_agent::FakeAgentEnv;
-use super::harness::{RunningCommand, run_outcome};
+use super::harness::{RunningCommand, run_outcome, shell_path};
 use super::pty::Pty;
 
 /// The maximum duration of a run that does not have to wait.
@@ -110,8 +110,8 @@ fn a_machine_that_may_fall_asleep_is_reported_by_who_shows_and_not_by_the_loop()
     let refuses = format!(
         "#!/bin/sh\nPATH=/usr/bin:/bin\nuntil [ -e {} ]; do sleep 0.02; done\n\
          echo 'Access denied' >&2\n: > {}\nexit 1\n",
-        full.display(),
-        refused.display()
+        shell_path(&full),
+        shell_path(&refused)
     );
     program(&scene.env, "systemd-inhibit", &refuses);
     let code = unread(&scene, "2", |pty| {
@@ -129,7 +129,7 @@ fn a_message_about_a_hook_that_is_never_read_does_not_block_the_end() {
     fs::create_dir_all(scene.env.project().join(".nightwright/hooks")).unwrap();
     // The hook runs long enough to be mentioned, and then fails, which is also reported.
     let hook = scene.env.project().join(".nightwright/hooks/finished");
-    let text = format!("#!/bin/sh\nsleep 2.5\n: > {}\nexit 1\n", seen.display());
+    let text = format!("#!/bin/sh\nsleep 2.5\n: > {}\nexit 1\n", shell_path(&seen));
     fs::write(&hook, text).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     usual_end(&scene, unread(&scene, "1", Pty::is_filled));

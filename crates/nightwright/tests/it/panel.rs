@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use nightwright_core::run_view::shell_word;
+
 use super::agent_env::NIGHTWRIGHT;
 use super::agent_program::program;
 use super::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
@@ -202,7 +204,7 @@ fn a_terminal_of_a_few_rows_keeps_its_lines_and_gets_no_copies_of_the_panel() {
 
 /// Starts a run in a terminal that accepts keys.
 fn typed(env: &TestEnv, script: &str, line: impl Fn(&str) -> String) -> Terminal {
-    let script = env.script(script);
+    let script = shell_word(&env.script(script));
     let command = format!("{NIGHTWRIGHT} {}", arguments(&script).join(" "));
     Terminal::run(env, &line(&command))
 }

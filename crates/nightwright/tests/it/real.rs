@@ -55,7 +55,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::agent_env::is_alive;
-use super::harness::{Output, RunningCommand, TestEnv, finish};
+use super::harness::{Output, RunningCommand, TestEnv, finish, shell_path};
 use super::messages_api::scenario::{ApiAnswer, Scenario, call, say};
 use super::messages_api::{Api, ApiRequest};
 
@@ -384,8 +384,8 @@ fn wrap(program: &Path, path: &Path) {
          export DISABLE_TELEMETRY=1 DISABLE_ERROR_REPORTING=1 DISABLE_AUTOUPDATER=1\n\
          export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n\
          export HTTP_PROXY=http://127.0.0.1:1 HTTPS_PROXY=http://127.0.0.1:1 NO_PROXY=127.0.0.1\n\
-         exec '{}' \"$@\"\n",
-        program.display()
+         exec {} \"$@\"\n",
+        shell_path(program)
     );
     fs::write(path, script).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();

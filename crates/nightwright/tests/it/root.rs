@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use nightwright_core::run_view::shell_word;
+
 use super::agent_env::NIGHTWRIGHT;
 use super::git::git;
 use super::harness::{Output, TestEnv, finish};
@@ -153,8 +155,8 @@ fn the_root_folder_is_refused_without_a_terminal() {
 #[test]
 fn on_a_terminal_home_is_a_question() {
     let env = TestEnv::new();
-    let script = env.script(WORKS);
-    let run = format!("{NIGHTWRIGHT} run -p x -m 1 --no-delay --dry-run --rehearsal '{script}'");
+    let script = shell_word(&env.script(WORKS));
+    let run = format!("{NIGHTWRIGHT} run -p x -m 1 --no-delay --dry-run --rehearsal {script}");
     let terminal = Terminal::run(&env, &format!("cd; {run}; echo first=$?; {run}"));
     terminal.shows("Use all of it as the project? [y/N]");
     terminal.types(&["n", "Enter"]);

@@ -35,7 +35,7 @@ fn planted() -> TestEnv {
     let middle = stream.find("9x7Q2z").unwrap() + 2;
     fs::write(env.path("first"), &stream[..middle]).unwrap();
     fs::write(env.path("second"), &stream[middle..]).unwrap();
-    let here = env.path("").display().to_string();
+    let here = env.word("");
     let script = format!(
         "#!/bin/sh\n\
          [ \"$1\" = --version ] && echo '{VERSION}' && exit\n\

@@ -145,11 +145,14 @@ fn a_service_is_written_once_and_says_how_to_enable_it() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(!text.contains("-secret"), "{text}");
     let project = env.project().canonicalize().unwrap().display().to_string();
-    let state = env.path("state").display().to_string();
+    let state = format!("NIGHTWRIGHT_STATE_DIR={}", env.path("state").display());
+    // A word of a unit file.
+    let word =
+        |text: &str| if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() };
     for line in [
-        format!("ExecStart={NIGHTWRIGHT} resume --if-needed -C {project} migrate"),
+        format!("ExecStart={NIGHTWRIGHT} resume --if-needed -C {} migrate", word(&project)),
         format!("WorkingDirectory={project}"),
-        format!("Environment=NIGHTWRIGHT_STATE_DIR={state}"),
+        format!("Environment={}", word(&state)),
     ] {
         assert!(text.lines().any(|there| there == line), "no `{line}` in:\n{text}");
     }
@@ -192,7 +195,7 @@ fn units_of_others_are_left_alone() {
 fn with_enable_the_system_is_notified_and_remove_takes_the_link_away() {
     let env = with_task();
     let log = env.path("calls");
-    program(&env, "systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", log.display()));
+    program(&env, "systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", env.word("calls")));
     env.run(&["service", "install", "migrate", "--enable"]).exits(0);
     assert_eq!(
         fs::read_to_string(&log).unwrap(),

@@ -21,7 +21,7 @@ const USE: &str = "test -d \"$TMPDIR\" && file=$(mktemp) && case \"$file\" in \"
 
 fn uses_temp(env: &TestEnv, name: &str) -> String {
     fs::create_dir_all(env.path("seen")).unwrap();
-    USE.replace("SEEN", &env.path("seen").display().to_string()).replace("NAME", name)
+    USE.replace("SEEN", &env.word("seen")).replace("NAME", name)
 }
 
 /// The temporary folder that a program used.
@@ -114,10 +114,7 @@ fn killed(env: &TestEnv) -> PathBuf {
     program(
         env,
         "sleeper",
-        &format!(
-            "#!/bin/sh\n{cache}; {mark}; echo > {}/ready; exec sleep 300\n",
-            env.path("seen").display()
-        ),
+        &format!("#!/bin/sh\n{cache}; {mark}; echo > {}/ready; exec sleep 300\n", env.word("seen")),
     );
     let mut run = env.start(&["run", "-p", "x", "-m", "1", "--agent-command", "sleeper"]);
     await_file(&env.path("seen/ready"));

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use nightwright_core::run_view::shell_word;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::agent_env::NIGHTWRIGHT;
@@ -106,8 +107,8 @@ pub(crate) fn assert_sane(screen: &str) {
 /// Presses a key this many times, and returns the time from the first press to the exit.
 fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
     let env = TestEnv::new();
-    let script = env.script(script);
-    let line = format!("{NIGHTWRIGHT} run -p 'think hard' -m 3 --dry-run --rehearsal '{script}'");
+    let script = shell_word(&env.script(script));
+    let line = format!("{NIGHTWRIGHT} run -p 'think hard' -m 3 --dry-run --rehearsal {script}");
     let terminal = Terminal::run(&env, &line);
     env.wait_for("agent_ready");
     terminal.shows("Running iteration 1...");
@@ -160,8 +161,8 @@ fn fatal_signals_leave_a_sane_terminal_without_a_panel() {
         for signal in signals {
             scope.spawn(move || {
                 let env = TestEnv::new();
-                let script = env.script("[[attempt]]\nend = { hang = true }\n");
-                let line = format!("{NIGHTWRIGHT} run -p x -m 3 --dry-run --rehearsal '{script}'");
+                let script = shell_word(&env.script("[[attempt]]\nend = { hang = true }\n"));
+                let line = format!("{NIGHTWRIGHT} run -p x -m 3 --dry-run --rehearsal {script}");
                 let terminal = Terminal::run(&env, &line);
                 terminal.shows("s stop after this iteration");
                 let status = env.run(&["status", "--json"]).exits(0).out;

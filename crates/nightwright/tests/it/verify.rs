@@ -9,7 +9,7 @@ use nightwright_core::test_counts::TestCounts;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::harness::{Output, TestEnv, finish, run_outcome};
+use super::harness::{Output, TestEnv, finish, run_outcome, shell_path};
 
 const REPORT: &str = ".nightwright/tasks/a/verification-report.md";
 
@@ -368,7 +368,7 @@ fn checks_that_passed_before_the_last_run_verify_nothing_by_hand_either() {
     fs::write(&worker, "#!/bin/sh\necho x > made.txt\necho '<promise>COMPLETE</promise>'\n")
         .unwrap();
     fs::set_permissions(&worker, fs::Permissions::from_mode(0o755)).unwrap();
-    let worker = worker.to_str().unwrap();
+    let worker = &shell_path(&worker);
     let run = ["run", "a", "-m", "1", "--no-delay", "--verify", "true", "--agent-command", worker];
     env.run(&run).exits(0).says(&["completed, not verified"]);
     let output = env.run(&["verify", "a", "--verify", "true"]).exits(6);

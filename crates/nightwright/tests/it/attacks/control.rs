@@ -44,8 +44,7 @@ fn an_agent_cannot_approve_its_settings_or_control_its_run_and_the_operator_can(
         "task setup t",
     ];
     let env = TestEnv::new();
-    let state = env.path("state").display().to_string();
-    let out = env.path("out").display().to_string();
+    let [state, out] = ["state", "out"].map(|name| env.word(name));
     let line = |command: &&str| {
         format!(
             "NIGHTWRIGHT_STATE_DIR={state} {NIGHTWRIGHT} {command} >> {out} 2>&1 && echo done >> {out}"
@@ -53,7 +52,7 @@ fn an_agent_cannot_approve_its_settings_or_control_its_run_and_the_operator_can(
     };
     let lines: Vec<_> = commands.iter().map(line).collect();
     env.rehearse(&inside(&lines.join("; ")), "1", &[]).exits(0);
-    let said = fs::read_to_string(&out).unwrap();
+    let said = fs::read_to_string(env.path("out")).unwrap();
     assert_eq!(
         said.matches("started this command, and its programs cannot ").count(),
         commands.len(),
@@ -74,8 +73,7 @@ fn an_agent_cannot_approve_its_settings_or_control_its_run_and_the_operator_can(
 #[test]
 fn a_request_that_a_program_of_the_run_sends_to_the_socket_is_refused() {
     let env = TestEnv::new();
-    let [state, copy] = ["state", "copy"].map(|name| env.path(name).display().to_string());
-    let out = env.path("out").display().to_string();
+    let [state, copy, out] = ["state", "copy", "out"].map(|name| env.word(name));
     // In the other state folder, the command does not see that it belongs to a run.
     let line = format!(
         "cp -r {state} {copy} 2>> {out}; run=$(cd {copy} && echo */runs/*); \
@@ -83,7 +81,7 @@ fn a_request_that_a_program_of_the_run_sends_to_the_socket_is_refused() {
          NIGHTWRIGHT_STATE_DIR={copy} {NIGHTWRIGHT} stop >> {out} 2>&1"
     );
     env.rehearse(&inside(&line), "1", &[]).exits(0);
-    let said = fs::read_to_string(&out).unwrap();
+    let said = fs::read_to_string(env.path("out")).unwrap();
     assert!(said.contains("a program of the run sent it"), "{said}");
     let journal = env.journal();
     assert!(!names(&journal).contains(&"stop_requested"));

@@ -34,7 +34,8 @@ const KINDS: [(&str, Make); 4] = [
 const REFUSED: &str = "it is not a regular file";
 
 fn run(env: &TestEnv, line: &str) -> Output {
-    let words: Vec<_> = line.split(' ').collect();
+    let words = shell_words::split(line).unwrap();
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
     let mut command = env.command(&words);
     finish_within(command.stdin(Stdio::null()).spawn().unwrap(), AT_ONCE)
 }
@@ -133,7 +134,7 @@ fn inspect_refuses_what_is_no_file_and_takes_a_pipe_on_standard_input() {
     for (kind, make) in KINDS {
         let path = env.path(kind);
         make(&path);
-        let output = run(&env, &format!("inspect {}", path.display())).exits(1);
+        let output = run(&env, &format!("inspect {}", env.word(kind))).exits(1);
         let wanted = if kind == "folder" { "it is a folder" } else { REFUSED };
         assert!(output.err.contains(wanted), "{kind}: {}", output.err);
         assert_eq!(

@@ -115,8 +115,9 @@ fn a_journal_that_was_truncated_replaced_removed_or_overwritten_ends_the_run() {
         ("printf X | dd of=FILE bs=1 seek=40 conv=notrunc", "recorded events were overwritten"),
     ] {
         let env = TestEnv::new();
-        let file = format!("{}/*/runs/*/journal.jsonl", env.path("state").display());
-        let harm = harm.replace("of=FILE", &format!("of=$(echo {file})")).replace("FILE", &file);
+        let file = format!("{}/*/runs/*/journal.jsonl", env.word("state"));
+        let harm =
+            harm.replace("of=FILE", &format!("of=\"$(echo {file})\"")).replace("FILE", &file);
         let script = format!(
             "[[attempt]]\nsteps = [{{ run = '''{harm}''' }}, {{ run = \"echo more >> a.txt\" }}]\n\
              end = {{ result = \"<promise>COMPLETE</promise>\" }}\n"

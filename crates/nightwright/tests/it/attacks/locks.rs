@@ -79,11 +79,11 @@ fn a_bind_mount_is_no_way_into_a_project_in_use() {
     let child = start(&env);
     let line = format!(
         "mount --bind {} {} || exit 77; exec {} run -C {} -p x -m 1 --yes --dry-run --rehearsal {}",
-        env.project().display(),
-        env.path("mounted").display(),
+        env.word("project"),
+        env.word("mounted"),
         crate::agent_env::NIGHTWRIGHT,
-        env.path("mounted").display(),
-        env.path("second.toml").display(),
+        env.word("mounted"),
+        env.word("second.toml"),
     );
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", &line]).env("NIGHTWRIGHT_STATE_DIR", env.path("other"));

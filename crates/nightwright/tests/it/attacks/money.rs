@@ -29,10 +29,10 @@ fn masking_project(printed: &str) -> TestEnv {
     fs::create_dir(env.project().join(".nightwright")).unwrap();
     env.file(".nightwright/config.toml", "[redact]\npatterns = [\".+\"]\n");
     fs::write(env.path("stream"), printed).unwrap();
-    let here = env.path("").display().to_string();
+    let stream = env.word("stream");
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo '{VERSION}' && exit\nread -r prompt\n\
-         echo work >> made.txt\ncat {here}/stream\n"
+         echo work >> made.txt\ncat {stream}\n"
     );
     program(&env, "claude", &script);
     env

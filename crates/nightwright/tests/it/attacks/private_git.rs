@@ -19,15 +19,16 @@ fn a_filter_in_the_private_folder_runs_nothing_and_plain_git_would_run_it() {
     env.file("a.txt", "one\n");
     git(&project, &["add", "."]);
     git(&project, &["commit", "--quiet", "-m", "one"]);
-    let filter = format!("[filter \"evil\"]\n\tclean = touch {}; cat\n", ran.display());
+    let clean = format!("touch {}; cat", env.word("ran"));
+    let filter = format!("[filter \"evil\"]\n\tclean = {clean:?}\n");
     fs::write(env.path("filter"), &filter).unwrap();
     let script = format!(
         "[[attempt]]\nsteps = [{{ run = '''for file in {1}/*/runs/*/git/config; \
-         do cat {0} >> $file; done; \
+         do cat {0} >> \"$file\"; done; \
          echo '*.txt filter=evil' > .gitattributes; echo two > a.txt''' }}]\n\
          end = {{ result = \"A part of it.\" }}\n",
-        env.path("filter").display(),
-        env.path("state").display()
+        env.word("filter"),
+        env.word("state")
     );
     env.rehearse(&script.repeat(2), "2", &[]).exits(0);
     assert!(!ran.exists(), "git ran the program of the agent");

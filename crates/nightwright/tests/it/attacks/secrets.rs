@@ -65,17 +65,16 @@ fn planted(text: &str) -> (TestEnv, Server) {
     let (env, server) = (TestEnv::new(), Server::kind());
     fs::write(env.path("forms"), text).unwrap();
     fs::write(env.path("stream"), stream(text)).unwrap();
-    let here = env.path("").display().to_string();
+    let [forms, stream] = ["forms", "stream"].map(|name| env.word(name));
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo '{VERSION}' && exit\nread -r prompt\n\
-         cat {here}/forms >&2\necho work >> made.txt\ncat {here}/stream\n"
+         cat {forms} >&2\necho work >> made.txt\ncat {stream}\n"
     );
     program(&env, "claude", &script);
     let hooks = env.project().join(".nightwright/hooks");
     fs::create_dir_all(&hooks).unwrap();
     let hook = hooks.join("iteration_finished");
-    fs::write(&hook, format!("#!/bin/sh\ncat {here}/forms; cat {here}/forms >&2; exit 1\n"))
-        .unwrap();
+    fs::write(&hook, format!("#!/bin/sh\ncat {forms}; cat {forms} >&2; exit 1\n")).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     let config = env.path("home").join(".config/nightwright");
     fs::create_dir_all(&config).unwrap();
@@ -103,7 +102,7 @@ fn unknown_secrets_show_in_no_output_and_no_file() {
     let lines: Vec<_> = forms.iter().map(|(text, _)| text.as_str()).collect();
     let (env, server) = planted(&(lines.join("\n") + "\n"));
     let goal = format!("Use these:\n{}", lines.join("\n"));
-    let check = format!("cat '{}'; exit 1", env.path("forms").display());
+    let check = format!("cat {}; exit 1", env.word("forms"));
     let run = ["run", "-p", &goal, "-m", "1", "--no-delay", "--verify", &check];
     let said = |name: &str, arguments: &[&str]| {
         let output = env.run(arguments).exits(0);

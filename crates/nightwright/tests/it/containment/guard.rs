@@ -1,17 +1,17 @@
 //! The guard itself: what the agent can do to it, and what it keeps from the agent.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use nightwright_core::event::{AttemptEvent, Event, Record};
+use nightwright_core::run_view::shell_word;
 use nightwright_core::stream::outcome::{AttemptOutcome, Consequence, ProcessExit};
 use rustix::process::Signal;
 
 use super::left_no_group;
 use crate::agent_env::{NIGHTWRIGHT, attempt, report};
 use crate::fake_agent::{FakeAgentEnv, FakeAttempt, send};
-use crate::harness::finish;
+use crate::harness::{finish, shell_path};
 use crate::terminal::Terminal;
 
 /// The time within which all processes must exit after nightwright.
@@ -112,14 +112,14 @@ fn agents_and_checks_inherit_neither_the_terminal_nor_open_files() {
     ));
     let check = scene.agent.file("check.sh");
     fs::write(&check, scene.agent.script(look)).unwrap();
-    let word = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
-    let (bin, outside) = (scene.env.path("bin"), scene.agent.file("outside"));
+    let verify = format!("sh {} check; true", shell_path(&check));
+    let outside = scene.agent.file("outside");
     let line = format!(
         "PATH={}:$PATH; (: </dev/tty) && echo >{}; exec 5</dev/null 9</dev/null; \
-         {NIGHTWRIGHT} run -p x -m 1 --permissions usual --verify \"sh {} check; true\"",
-        word(&bin),
-        word(&outside),
-        word(&check)
+         {NIGHTWRIGHT} run -p x -m 1 --permissions usual --verify {}",
+        scene.env.word("bin"),
+        shell_path(&outside),
+        shell_word(&verify)
     );
     let terminal = Terminal::run(&scene.env, &line);
     terminal.shows("exit=0");

@@ -9,25 +9,23 @@ use nightwright_core::tamper::FileSide;
 
 use super::changes::{begun, changes};
 use super::{Repo, git};
+use crate::harness::shell_path;
 
 /// A repository with a test in it, below a folder with a program that tells when it is run.
 fn repository() -> Repo {
     let repo = Repo::new();
     repo.write("tests/sum_test.py", "def test_sum():\n    assert 1 + 1 == 2\n").commit("a test");
     let evil = repo.path("evil");
-    fs::write(&evil, format!("#!/bin/sh\ntouch {}\ncat\n", repo.path("ran").display())).unwrap();
+    fs::write(&evil, format!("#!/bin/sh\ntouch {}\ncat\n", shell_path(&repo.path("ran")))).unwrap();
     fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
     repo
 }
 
 impl Repo {
-    fn evil(&self) -> String {
-        self.path("evil").display().to_string()
-    }
-
     /// Settings that make git run a program in almost any question.
     fn evil_settings(&self) -> String {
-        let evil = self.evil();
+        // Git passes a value to a shell after it has removed its own quotes.
+        let evil = format!("{:?}", shell_path(&self.path("evil")));
         format!(
             "[core]\n\tfsmonitor = {evil}\n\tpager = {evil}\n\tsshCommand = {evil}\n\
              [filter \"evil\"]\n\tclean = {evil}\n\tprocess = {evil}\n\

@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use nightwright_core::event::{Event, GateEvent, IterationEvent, IterationFinished, Record};
+use nightwright_core::run_view::shell_word;
 
 use super::git;
-use crate::harness::{Output, TestEnv, run_outcome};
+use crate::harness::{Output, TestEnv, run_outcome, shell_path};
 
 /// A project with a commit in it.
 fn repository() -> TestEnv {
@@ -96,7 +97,8 @@ fn commands_that_the_agent_writes_into_git_configuration_never_run() {
     let evil = env.path("bin/evil");
     fs::write(&evil, "#!/bin/sh\ntouch \"${0%/*}/ran\"\ncat\n").unwrap();
     fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
-    let (work, evil) = ("echo two >a.txt", evil.display());
+    // Git passes the value to a shell again.
+    let (work, evil) = ("echo two >a.txt", shell_word(&shell_path(&evil)));
     let set = |options: &str| {
         format!(
             "git config {options} filter.x.clean {evil}; git config {options} core.fsmonitor {evil}"
@@ -139,7 +141,7 @@ fn an_iteration_costs_at_most_two_processes_of_git() {
     let wrapper = env.path("bin/git");
     let paths = std::env::var_os("PATH").unwrap();
     let real = std::env::split_paths(&paths).map(|folder| folder.join("git"));
-    let real = real.into_iter().find(|git| git.is_file()).unwrap().display().to_string();
+    let real = shell_path(&real.into_iter().find(|git| git.is_file()).unwrap());
     let text =
         format!("#!/bin/sh\necho \"$@\" >>{log}\nexec {real} \"$@\"\n", log = env.word("calls"));
     fs::write(&wrapper, text).unwrap();

@@ -116,9 +116,9 @@ fn the_end_is_reported_even_if_the_agent_damages_the_journal() {
     for harm in ["rm", "truncate -s 0", "sed -i s/run_started/run_stopped/", "chmod 0"] {
         let env = project();
         hook(&env, "finished", &format!("echo $NIGHTWRIGHT_MODE > SEEN/mode; {TELLS}"));
-        let state = word(&env.path("state"));
+        let state = env.word("state");
         let script = format!(
-            "[[attempt]]\nsteps = [{{ run = \"{harm} {state}/*/runs/*/journal.jsonl\" }}, \
+            "[[attempt]]\nsteps = [{{ run = '''{harm} {state}/*/runs/*/journal.jsonl''' }}, \
              {{ run = \"echo more >> a.txt\" }}]\nend = {{ result = \"Some of it.\" }}\n"
         );
         run(&env, &script, &["-m", "1"]);

@@ -6,9 +6,9 @@ use super::*;
 /// An agent that does this in the folder of its run, as `$run`, in the first iteration, and after
 /// that some work.
 fn does(env: &TestEnv, harm: &str) -> String {
-    let state = word(&env.path("state"));
+    let state = env.word("state");
     format!(
-        "[[attempt]]\nsteps = [{{ run = \"cd {state}/*/runs/*; run=.; {harm}\" }}, \
+        "[[attempt]]\nsteps = [{{ run = '''cd {state}/*/runs/*; run=.; {harm}''' }}, \
          {{ run = \"echo more >> a.txt\" }}]\nend = {{ result = \"Some of it.\" }}\n{GOES_ON}"
     )
 }
@@ -28,7 +28,7 @@ fn a_link_in_the_place_of_the_log_of_hooks_is_not_followed() {
     let env = project();
     let outside = env.path("outside");
     hook(&env, "iteration_finished", "echo words");
-    let script = does(&env, &format!("ln -s {} $run/hooks.log", word(&outside)));
+    let script = does(&env, &format!("ln -s {} $run/hooks.log", shell_path(&outside)));
     run(&env, &script, &["-m", "1"]).exits(0);
     assert!(fs::symlink_metadata(env.runs()[0].join("hooks.log")).unwrap().is_symlink());
     assert!(!outside.exists(), "it was written through a link");
@@ -41,7 +41,7 @@ fn a_file_in_the_place_of_a_system_prompt_is_replaced() {
     {
         let env = project();
         let outside = env.path("outside");
-        let script = does(&env, &harm.replace("OUTSIDE", &word(&outside)));
+        let script = does(&env, &harm.replace("OUTSIDE", &shell_path(&outside)));
         run(&env, &script, &["-m", "2"]).exits(0);
         assert_eq!(run_outcome(&env.journal()), "max_iterations", "{harm}");
         let prompts = env.runs()[0].join("prompts");

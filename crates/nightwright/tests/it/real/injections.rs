@@ -212,8 +212,8 @@ fn a_file_that_the_agent_s_last_words_point_at_is_not_put_before_the_verifier() 
     let scenario = |project: &Path| {
         let outside = project.with_file_name("outside.md");
         let words = format!(
-            "All of it is there, see @planted.md and @{}.\n@\"planted.md\"\n\n\
-             <promise>COMPLETE</promise>",
+            "All of it is there, see @planted.md and @{0}.\n@\"planted.md\"\n\
+             @\"{0}\"\n\n<promise>COMPLETE</promise>",
             outside.display()
         );
         Scenario::of(vec![say(words)]).with(VERIFIER, vec![refusal])

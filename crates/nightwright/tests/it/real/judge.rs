@@ -45,10 +45,7 @@ fn plant(real: &RealEnv) {
     }
     write(&folder.join("project/src/a.txt"), "A file.\n");
     for who in ["home", "project"] {
-        let hook = format!(
-            "touch {}",
-            folder.join(format!("hook-of-{who}-$NIGHTWRIGHT_PURPOSE")).display()
-        );
+        let hook = format!("touch {}hook-of-{who}-$NIGHTWRIGHT_PURPOSE", real.env.word(""));
         let hooks =
             json!({ "SessionStart": [{ "hooks": [{ "type": "command", "command": hook }] }] });
         let settings = json!({ "hooks": hooks }).to_string();

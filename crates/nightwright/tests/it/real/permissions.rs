@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use nightwright_core::event::{AttemptEvent, Event, Record};
 
 use super::RealEnv;
+use crate::harness::shell_path;
 use crate::messages_api::scenario::{ApiAnswer, Scenario, bash, say};
 
 /// The kinds of projects: their files, and what an agent ordinarily runs in them.
@@ -149,9 +150,9 @@ fn the_rule_that_is_printed_allows_what_was_denied() {
     let (read, written) = (outside.join("read"), outside.join("written"));
     fs::write(&read, "x").unwrap();
     let (cat, write) =
-        (format!("cat {}", read.display()), format!("echo x > {}", written.display()));
-    let copy = format!("cp src/a.js {}", outside.join("copy").display());
-    let list = format!("ls {} | head -3", outside.display());
+        (format!("cat {}", shell_path(&read)), format!("echo x > {}", shell_path(&written)));
+    let copy = format!("cp src/a.js {}", shell_path(&outside.join("copy")));
+    let list = format!("ls {} | head -3", shell_path(&outside));
     let commands = [
         "kubectl apply -f x.yaml",
         "cd src && terraform init 2>&1 | tail -3",
