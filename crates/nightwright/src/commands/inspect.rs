@@ -91,7 +91,7 @@ Fields of the --json object:
   cost_usd        cost in US dollars, or null if unknown
   cost_estimated  whether the cost is an estimate rather than the agent's own figure
   tokens          tokens of all models: input, output, cache_read, cache_write
-  turns           turns, as counted by the agent
+  turns           number of turns that the agent counts
   results         number of results: one per turn of the conversation
   tool_calls      number of tool calls, including those of sub-agents
   tool_errors     number of failed tool calls

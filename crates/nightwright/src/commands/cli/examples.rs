@@ -41,7 +41,9 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
     ("resume", &[
         ("nightwright resume", "Resume this project's last run"),
         ("nightwright resume migrate-api -m 80", "Resume with a higher limit"),
-        ("nightwright resume migrate-api --allowed-tools \"Bash(npm install:*)\"", "Resume and allow a command that was denied"),
+        ("nightwright resume migrate-api --allowed-tools \"Bash(npm install:*)\"", "Resume, and \
+                                                                                    allow a denied \
+                                                                                    command"),
         ("nightwright resume 20261115-233412 --again", "Resume a completed run"),
     ]),
     ("report", &[
