@@ -115,7 +115,7 @@ impl Depth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Every {
-    /// After each iteration if they take at most two minutes. Slower checks run less often: they
+    /// After each iteration if they take at most 2 minutes. Slower checks run less often: they
     /// take less than a fifth of the active time.
     Auto,
     /// After each iteration, however slow they are.

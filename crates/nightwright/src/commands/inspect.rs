@@ -165,14 +165,14 @@ fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
     let kind = target.symlink_metadata().map_err(|error| unreadable(path, &error))?;
     if kind.is_dir() {
         return Err(Failure::trouble(format!("cannot read `{}`: it is a folder", path.display()))
-            .hint(format!("give {wanted}")));
+            .hint(format!("pass {wanted}")));
     }
     files::open_regular(&target).map_err(|error| {
         let failure = unreadable(path, &error);
         if kind.is_file() {
             failure
         } else {
-            failure.hint("give a regular file, or `-` to read the standard input")
+            failure.hint("pass a regular file, or `-` to read the standard input")
         }
     })
 }

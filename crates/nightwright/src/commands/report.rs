@@ -179,7 +179,7 @@ fn check(file: &Path) -> Result<(), Failure> {
     match fs::symlink_metadata(file) {
         Ok(facts) if !facts.is_file() => {
             let message = format!("`{}` exists and is not a regular file", file.display());
-            Err(Failure::usage(message).hint("give another name with -o"))
+            Err(Failure::usage(message).hint("choose another name with -o"))
         }
         Ok(_) | Err(_) => Ok(()),
     }

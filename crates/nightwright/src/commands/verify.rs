@@ -183,7 +183,7 @@ fn can_judge(settings: &Settings) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage("cannot verify: there are no checks, and `verify.model` is off")
-        .hint("set `verify.commands`, or `verify.model` to auto, or give a command with --verify"))
+        .hint("set `verify.commands`, or `verify.model` to auto, or pass a command with --verify"))
 }
 
 /// Returns the state of the project at the start of the task's last run, from which changes are

@@ -331,7 +331,7 @@ pub static KEYS: &[Key] = &[
     key("model.name", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL",
         "Model for the agent.").field(field!(model.name)).unset("the agent's default").options(&[value(Agent, "--model <MODEL>").common()]),
     key("model.escalate", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL_ESCALATE",
-        "Stronger model to switch to after three consecutive iterations without progress, by changes or by checks.").field(field!(model.escalate)).unset("none"),
+        "Stronger model to switch to after three consecutive iterations without progress in changes or checks.").field(field!(model.escalate)).unset("none"),
     key("model.fallback", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL_FALLBACK",
         "Model to use while the main model is overloaded.").field(field!(model.fallback)).unset("none"),
 

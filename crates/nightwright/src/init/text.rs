@@ -266,7 +266,7 @@ const REST: &str = "\
 # The model for the work; by default that of the agent.
 [model]
 #name = \"sonnet\"
-# Used after three consecutive iterations without progress, by changes or by checks.
+# Used after three consecutive iterations without progress in changes or checks.
 #escalate = \"opus\"
 # Used when the model is overloaded.
 #fallback = \"haiku\"

@@ -139,7 +139,7 @@ fn a_program_that_fails_dies_or_talks_nonsense_is_quoted() {
     error: `~/bin/claude --version` printed `Usage: claude`, not a version such as `2.1.325 (Claude Code)`
     hint: check that this is Claude Code: `type -a claude` lists all programs with that name
     ");
-    assert!(refusal_of("#!/bin/sh\n").contains("printed nothing where"));
+    assert!(refusal_of("#!/bin/sh\n").contains("printed nothing, not a version"));
 }
 
 #[test]

@@ -379,7 +379,7 @@ fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
 
     for (file, why) in [
         ("", "`principles.file` turns principles off"),
-        (FOREIGN, "it is used as it is"),
+        (FOREIGN, "nightwright uses it unchanged"),
         ("other.yml", "`principles.file` names `other.yml`"),
         (".nightwright/config.toml", "`principles.file` names `.nightwright/config.toml`"),
         ("mine.toml", "`mine.toml` already exists"),

@@ -100,7 +100,7 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
     let page = report(&env, &[]);
     for part in [
         "# Do it all.\n\n**Rehearsal.** Task completed successfully after 2 iterations; \
-         verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the rehearsal agent replaces the real one, ",
+         verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the rehearsal agent replaces the real one and ",
         "| cost | rehearsal, nothing spent (simulated cost: $0.76) |\n",
         "| cost per accepted change | ",
         "**Iteration 1: rejected.** Claimed by the completion marker; ",

@@ -115,7 +115,7 @@ fn a_killed_agent_leaves_a_sane_terminal_and_no_process() {
     let terminal = Terminal::run(&env, &env.line("task setup t"));
     let screen = terminal.shows("exit=1");
     assert!(screen.contains("the agent wrote no instructions"), "{screen}");
-    assert!(screen.contains("killed by signal 9"), "{screen}");
+    assert!(screen.contains("signal 9 killed the agent"), "{screen}");
     env.terminal_is_as_before();
     wait_for_death(env.read("left").trim());
     wait_for_death(env.read("unmarked").trim());

@@ -44,7 +44,7 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
     pass: met 7 of 7 required criteria, 3 of 3 recommended ones
     ");
     output.says(&["Next: `nightwright run t`", "cost $0.01 (rehearsed)", REPORT]);
-    assert!(env.read(REPORT).starts_with("# Validation of `t`\n\n**pass**: 7 of 7"));
+    assert!(env.read(REPORT).starts_with("# Validation of `t`\n\n**pass**: met 7 of 7"));
     let asked = env.asked();
     assert_eq!(asked.len(), 1);
     let prompt = asked[0]["prompt"].as_str().unwrap();

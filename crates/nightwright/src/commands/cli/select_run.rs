@@ -317,7 +317,7 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, 
                 "`{reference}` is ambiguous: it matches {}",
                 names.join(", ")
             ))
-            .hint("give a longer prefix"));
+            .hint("enter a longer prefix"));
         }
     }
     if let Some(project) = elsewhere(reference, home) {

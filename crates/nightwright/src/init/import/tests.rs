@@ -65,8 +65,8 @@ fn fresher_brings_its_prompts_its_limits_and_its_words_for_the_agent() {
     commands.test = "npm test"
     note: nightwright does not run the file to read `FRESHER_LINT_CMD` (in `.fresher/config.sh`)
     note: `.fresher/PROMPT.empty.md` is empty
-    note: `FRESHER_MODE` of `.fresher/config.sh`: the mode is part of the command: `nightwright plan` or `nightwright build`
     note: `FRESHER_DANGEROUS_PERMISSIONS` of `.fresher/config.sh`: nightwright does not import the permission bypass; set `agent.permissions = "bypass"` if you need it
+    note: `FRESHER_MODE` of `.fresher/config.sh`: the mode is part of the command: `nightwright plan` or `nightwright build`
     note: not imported: `IMPLEMENTATION_PLAN.md` (`nightwright plan` and `nightwright build` use it as it is)
     "#);
     let task = text(&import, ".nightwright/tasks/fresher-building/task.toml");
