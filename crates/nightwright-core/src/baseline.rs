@@ -244,9 +244,9 @@ mod tests {
 
     #[test]
     fn a_check_that_was_not_started_cannot_run() {
-        let why = "`pytest` was not found in PATH".to_owned();
+        let why = "`pytest` is not in PATH".to_owned();
         let result = ended("pytest -q", CheckVerdict::NotStarted { why }, "");
-        let message = "`pytest -q` cannot run: `pytest` was not found in PATH";
+        let message = "`pytest -q` cannot run: `pytest` is not in PATH";
         assert_eq!(cannot_run(&result, &[]).as_deref(), Some(message));
         assert_eq!(status(&result), BaselineStatus::Unknown);
     }

@@ -76,7 +76,7 @@ pub struct Hooks {
     pub blocked: bool,
     /// Whether a `finished` hook exists.
     pub finished: bool,
-    /// The time limit of each hook, after which it is killed.
+    /// The time limit of each hook, after which nightwright kills it.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub timeout: Duration,

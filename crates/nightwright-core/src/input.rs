@@ -324,7 +324,7 @@ impl CheckResult {
 pub enum CheckVerdict {
     /// The check passed at the first try.
     Passed,
-    /// The check failed, was repeated, and passed.
+    /// The check failed, then passed on rerun.
     Flaky,
     /// The check ran and failed.
     Failed {
@@ -333,12 +333,12 @@ pub enum CheckVerdict {
     },
     /// The check exceeded its time limit.
     TimedOut,
-    /// The check could not be started.
+    /// The check could not start.
     NotStarted {
         /// The reason for the failure.
         why: String,
     },
-    /// The run was stopped before the check ended.
+    /// The run stopped before the check ended.
     Interrupted,
 }
 
@@ -370,13 +370,13 @@ pub struct Inspection {
 /// The number and names of changed files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Changes {
-    /// The number of files that were added, changed or removed.
+    /// The number of added, changed and removed files.
     pub files: u32,
     /// The first of the changed files.
     pub listed: Vec<ChangedFile>,
 }
 
-/// One file that was added, changed or removed.
+/// One added, changed or removed file.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ChangedFile {
     /// The path relative to the project.

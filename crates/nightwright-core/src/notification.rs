@@ -223,7 +223,7 @@ impl Notification {
     /// A notification for testing the delivery.
     pub fn test(run: RunId, at: Timestamp) -> Self {
         let title = "nightwright: test notification".to_owned();
-        let text = "This is a test notification from nightwright. No run was started.".to_owned();
+        let text = "This is a test notification from nightwright. It belongs to no run.".to_owned();
         Self { kind: NotificationKind::Test, run, seq: 0, at, title, text }
     }
 }

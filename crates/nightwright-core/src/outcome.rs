@@ -74,7 +74,7 @@ pub enum Outcome {
         /// The reason for the last rejection.
         why: String,
     },
-    /// Stopped after an iteration, as requested.
+    /// You stopped the run after an iteration.
     Stopped,
     /// The agent's status file says that the task failed.
     Failed {
@@ -85,10 +85,10 @@ pub enum Outcome {
     ConsecutiveErrors {
         /// Number of consecutive failures.
         errors: u32,
-        /// The reason of the last failure.
+        /// The reason for the last failure.
         last: String,
     },
-    /// A limit was reached, no iteration of the run succeeded, and the last one failed.
+    /// The run reached a limit, no iteration succeeded, and the last one failed.
     AllIterationsFailed {
         /// Number of iterations in the run.
         iterations: u32,
@@ -107,7 +107,7 @@ pub enum Outcome {
         /// The message of the agent program.
         why: String,
     },
-    /// A check cannot run on this machine, so nothing could be verified.
+    /// A check cannot run on this machine, so nightwright could verify nothing.
     ChecksCannotRun {
         /// The check, and what is missing.
         why: String,
@@ -134,7 +134,7 @@ pub enum Outcome {
         /// The error while writing the journal.
         why: String,
     },
-    /// Another process changed the journal, so the record of the run cannot be trusted.
+    /// Another process changed the journal, so the record of the run is not trustworthy.
     JournalDamaged {
         /// The difference from what nightwright wrote.
         why: String,
@@ -156,7 +156,7 @@ pub enum OutcomeClass {
     Blocked,
     /// The agent claimed completion, and the gate rejected every claim.
     Unverified,
-    /// Stopped after an iteration, as requested.
+    /// You stopped the run after an iteration.
     Stopped,
     /// Stopped at once, as requested.
     Interrupted,
@@ -176,11 +176,11 @@ pub enum ReachedLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// A check that can show that the work is done passed.
+    /// A check passed that can show that the work is done.
     Checks,
     /// A model judged the work complete.
     Model,
-    /// The claim was accepted without checks and without a model's verdict.
+    /// The gate accepted the claim without checks and without a model's verdict.
     None,
 }
 
@@ -216,7 +216,9 @@ impl Unchecked {
             Self::NoChecks => "no checks configured",
             Self::Plan => "checks do not apply to a plan",
             Self::PassedBefore => "the checks passed before the run began",
-            Self::UnknownBefore => "no check is known to have failed before the run began",
+            Self::UnknownBefore => {
+                "as far as nightwright knows, no check failed before the run began"
+            }
         }
     }
 }

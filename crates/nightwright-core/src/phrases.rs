@@ -155,7 +155,8 @@ pub fn call(purpose: CallPurpose, second: Option<SecondOpinion>) -> &'static str
             None => "asking a model whether the work is complete",
             Some(SecondOpinion::OtherModel) => "asking another model for a second opinion",
             Some(SecondOpinion::SameModel) => {
-                "asking the same model for a second opinion, because no other one is configured"
+                "asking the same model for a second opinion, because the configuration names no \
+                 other"
             }
         },
         CallPurpose::Review => "asking a model to review the work",
@@ -194,7 +195,7 @@ pub fn cancel_reason(why: CancelReason) -> &'static str {
         CancelReason::Deadline(Deadline::Attempt) => "it timed out",
         CancelReason::AfterResult => "it did not exit after its result",
         CancelReason::Limit => "it reached its share of the remaining budget",
-        CancelReason::Auth => "its login was refused",
+        CancelReason::Auth => "the provider refused its login",
         CancelReason::StopNow => "the run stops now",
     }
 }

@@ -29,7 +29,7 @@ pub struct Settings {
     pub mode: String,
     /// The name of the task; `null`: a run with only a goal.
     pub task: Option<String>,
-    /// The part of a run that is executed.
+    /// The part of a run to execute.
     #[serde(skip_serializing_if = "Scope::is_whole")]
     pub scope: Scope,
     /// The goal in your own words.
@@ -56,14 +56,14 @@ pub struct Settings {
     pub verify: Verify,
     /// Additional calls around an iteration: review, council, watchdog.
     pub extras: Extras,
-    /// The weights that decide trade-offs, if principles are configured.
+    /// The weights that decide trade-offs, if you set principles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principles: Option<Principles>,
-    /// The deadlines after which an attempt is killed.
+    /// The deadlines after which nightwright kills an attempt.
     pub deadlines: Deadlines,
     /// The reporting of status file changes while the agent works.
     pub status_watch: StatusWatch,
-    /// Your hooks that are enabled.
+    /// The hooks that you enabled.
     pub hooks: Hooks,
     /// The model for attempts, and its maximum number of turns.
     pub model: Model,
@@ -75,7 +75,7 @@ pub struct Settings {
     pub delay: Duration,
     /// The configured permissions and model, without the options of the command line.
     pub configured: Configured,
-    /// Whether these settings contained secrets, which are masked in the journal.
+    /// Whether these settings contained secrets, which nightwright masks in the journal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
 }
@@ -111,7 +111,7 @@ impl Default for Settings {
     }
 }
 
-/// The part of a run that is executed.
+/// The part of a run to execute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -179,7 +179,7 @@ impl Default for PromptTexts {
 pub struct ProjectContext {
     /// The absolute path of the project folder.
     pub project_root: String,
-    /// The branch that was checked out at the start of the run.
+    /// The current branch at the start of the run.
     pub branch: Option<String>,
     /// The main branch of the repository.
     pub base_branch: Option<String>,
@@ -247,7 +247,7 @@ impl Limits {
     }
 }
 
-/// Percentages of the account's quotas; `null`: the whole quota may be used.
+/// Percentages of the account's quotas; `null`: the run may use the whole quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Quota {
@@ -304,13 +304,13 @@ impl Default for ProgressSettings {
     }
 }
 
-/// The outcome that is used for lack of progress.
+/// The outcome for lack of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stagnation {
     /// The outcome in most modes: the run stagnated.
     Stagnated,
-    /// The outcome of modes in which every iteration is expected to change files.
+    /// The outcome of modes that expect every iteration to change files.
     NoChanges,
 }
 
@@ -329,8 +329,8 @@ pub enum IdleUnless {
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Completion {
-    /// The kinds of evidence that count; empty = claims are not read, and only limits, stop or
-    /// errors end the run.
+    /// The kinds of evidence that count; empty = nightwright reads no claims, and only limits, a
+    /// stop or errors end the run.
     pub evidence: Vec<EvidenceKind>,
     /// The exact phrase of the completion signal.
     pub signal: String,
@@ -441,7 +441,7 @@ pub struct Extras {
     pub council: Council,
     /// The response if the agent asks a question or gives up.
     pub watchdog: WatchdogResponse,
-    /// Whether the agent is asked to report its decisions.
+    /// Whether nightwright asks the agent to report its decisions.
     pub log_decisions: bool,
 }
 
@@ -449,7 +449,7 @@ pub struct Extras {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Council {
-    /// Conflicts are left to the agent.
+    /// The agent decides conflicts itself.
     Off,
     /// An extra call decides each conflict.
     #[default]
@@ -469,7 +469,7 @@ pub enum WatchdogResponse {
     Next,
 }
 
-/// The deadlines after which an attempt is killed. The journal names the one that expired.
+/// The deadlines after which nightwright kills an attempt. The journal names the one that expired.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Deadlines {
@@ -548,7 +548,8 @@ pub struct AgentSettings {
     pub max_output_tokens: Option<u32>,
     /// Variables passed to the agent in addition to the default ones; names may contain `*`.
     pub pass_environment: Vec<String>,
-    /// Names of variables that you set. Their values may be secret and are not recorded.
+    /// Names of variables that you set. nightwright does not record their values, which may be
+    /// secret.
     pub environment: Vec<String>,
     /// Your own arguments, after all others.
     pub arguments: Vec<String>,

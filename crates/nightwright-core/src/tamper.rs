@@ -134,10 +134,8 @@ fn deleted_unseen(change: &FileDiff, appeared: &HashSet<&str>) -> Option<TamperF
         return None;
     }
     let (_, role) = PATTERNS.language(&change.path)?;
-    (role == FileRole::Tests).then(|| TamperFinding {
-        path: change.path.clone(),
-        what: "the test file was deleted".to_owned(),
-    })
+    (role == FileRole::Tests)
+        .then(|| TamperFinding { path: change.path.clone(), what: "test file deleted".to_owned() })
 }
 
 /// The name of a file without its folders.

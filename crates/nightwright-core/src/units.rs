@@ -68,8 +68,8 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// One process of the agent. The ID is unique in a run and part of all its news and timers, so
-    /// that late news of a cancelled attempt is ignored.
+    /// One process of the agent. The ID is unique in a run. All news and timers of the attempt
+    /// carry it, so nightwright ignores late news of a cancelled attempt.
     AttemptId
 }
 numbered! {

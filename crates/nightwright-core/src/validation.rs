@@ -135,8 +135,11 @@ pub fn schema() -> String {
 pub fn answer(failed: &[String], reason: &str) -> String {
     let ruling = |criterion: &Criterion| {
         let fails = failed.iter().any(|id| id == criterion.id);
-        let (ruling, reason) =
-            if fails { (Ruling::Fail, reason) } else { (Ruling::Pass, "it is given") };
+        let (ruling, reason) = if fails {
+            (Ruling::Fail, reason)
+        } else {
+            (Ruling::Pass, "the instructions state it")
+        };
         json!({ "verdict": ruling.name(), "reason": reason, "suggestion": "" })
     };
     let all: Map<String, Value> =

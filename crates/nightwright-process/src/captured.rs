@@ -283,7 +283,7 @@ impl CapturedChild {
             (Some(_), Some(exit)) => Ok(exit),
             (Some(_), None) => {
                 orphans::end(None, Duration::ZERO);
-                Err(io::Error::other("its guard was killed"))
+                Err(io::Error::other("a signal killed its guard"))
             }
         }
     }

@@ -55,7 +55,7 @@ struct Cli {
 enum Command {
     /// Set up a project: detect its type and commands, and write `.nightwright/`
     Init(init::InitArgs),
-    /// Work on a task or a goal until the gate accepts a claim or a limit is reached
+    /// Work on a task or a goal until the gate accepts a claim or the run reaches a limit
     Run(Box<run::RunArgs>),
     /// Show the status of a run
     Status(status::StatusArgs),

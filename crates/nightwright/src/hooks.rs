@@ -127,7 +127,7 @@ impl HookRunner {
             // The hook may still use its temporary files.
             self.setup.temp.keep();
             process.leave_running();
-            self.keep(Hook::Finished, Some("is still running (Ctrl-C)".to_owned()), "");
+            self.keep(Hook::Finished, Some("still running (Ctrl-C)".to_owned()), "");
             return Ok(());
         };
         self.keep(Hook::Finished, failure(&ended, self.timeout()), &output);
@@ -167,7 +167,7 @@ impl HookRunner {
         let ready = self.setup.pinned.ready(self.setup.folder.path(), hook)?;
         if ready.put_back {
             (self.setup.complain)(format!(
-                "the copy of the hook `{}` in the run folder was changed; nightwright restored the \
+                "the copy of the hook `{}` in the run folder changed; nightwright restored the \
                  approved version and runs it",
                 hook.name()
             ));
@@ -258,8 +258,8 @@ fn failure(ended: &CommandEnd, timeout: Duration) -> Option<String> {
     match ended {
         CommandEnd::Exited(exit) if exit.is_success() => None,
         CommandEnd::Exited(exit) => Some(how(*exit)),
-        CommandEnd::TimedOut => Some(format!("timed out after {} and was killed", human(timeout))),
-        CommandEnd::Stopped => Some("was stopped".to_owned()),
+        CommandEnd::TimedOut => Some(format!("timed out after {}", human(timeout))),
+        CommandEnd::Stopped => Some("stopped".to_owned()),
         CommandEnd::NotStarted { why } => Some(why.clone()),
     }
 }
@@ -267,7 +267,7 @@ fn failure(ended: &CommandEnd, timeout: Duration) -> Option<String> {
 fn how(exit: Exit) -> String {
     match (exit.code(), exit.signal()) {
         (Some(code), _) => format!("exited with {code}"),
-        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => "ended".to_owned(),
     }
 }

@@ -31,9 +31,7 @@ impl TaskName {
     pub(crate) fn of(what: &str, text: &str) -> Result<Self, Failure> {
         let problem = match text {
             "" => "its name is empty".to_owned(),
-            _ if text.starts_with('-') => {
-                "it begins with `-`, so it would be interpreted as an option".to_owned()
-            }
+            _ if text.starts_with('-') => "it begins with `-`, like an option".to_owned(),
             _ => match text.chars().find(|c| !is_allowed(*c)) {
                 Some(c) => format!("`{}` cannot be part of a name", c.escape_debug()),
                 None if text.len() > MAX_CHARS => format!("it is {} characters long", text.len()),

@@ -269,7 +269,7 @@ pub fn hook_content(project: &Path, item: &TrustItem) -> Result<Vec<u8>, Failure
         return Ok(bytes);
     }
     let place = one_line(&item.location, MAX_LINE_CHARS);
-    Err(Failure::trouble(format!("`{place}` was changed while the run was starting"))
+    Err(Failure::trouble(format!("`{place}` changed while the run started"))
         .hint("review and approve it with `nightwright trust`"))
 }
 

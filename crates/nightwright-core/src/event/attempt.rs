@@ -51,7 +51,7 @@ event_group! {
         },
         /// nightwright denied a tool; `rule` is the value for `--allowed-tools` that allows it.
         "permission_denied" => PermissionDenied {
-            /// The attempt that was denied the tool.
+            /// The attempt that tried to use the tool.
             attempt: AttemptId,
             /// The name of the denied tool.
             tool: String,
@@ -63,7 +63,7 @@ event_group! {
         },
         /// nightwright cancelled an attempt.
         "attempt_cancelled" => Cancelled {
-            /// The attempt that was cancelled.
+            /// The attempt that nightwright cancelled.
             attempt: AttemptId,
             /// Why nightwright cancelled the attempt.
             why: CancelReason,
@@ -87,7 +87,7 @@ event_group! {
     }
 }
 
-/// Whether a cost is reported or estimated.
+/// Whether the agent reported a cost or nightwright estimated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {

@@ -28,7 +28,7 @@ event_group! {
         },
         /// nightwright cancelled a call.
         "call_cancelled" => Cancelled {
-            /// The call that was cancelled.
+            /// The call that nightwright cancelled.
             call: CallId,
             /// Why nightwright cancelled the call.
             why: CancelReason,
@@ -60,7 +60,7 @@ event_group! {
 pub enum SecondOpinion {
     /// A model other than the one that accepted the claim.
     OtherModel,
-    /// The same model in a fresh context, because no other one is configured.
+    /// The same model in a fresh context, because the configuration names no other.
     SameModel,
 }
 

@@ -32,21 +32,21 @@ event_group! {
         "checks_finished" => ChecksFinished {
             /// The purpose of these checks.
             purpose: CheckPurpose,
-            /// When these results were measured on the same tree, in this run or an earlier one;
+            /// When the checks gave these results on the same tree, in this run or an earlier one;
             /// absent if the checks ran now.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             reused_from: Option<Timestamp>,
             /// The results, one per command.
             results: Vec<CheckResult>,
-            /// The fingerprint of the project after the checks; the verdict is bound to it.
+            /// The fingerprint of the project after the checks; the verdict applies only to it.
             fingerprint: Fingerprint,
             /// Files that the checks wrote, relative to the project. A name that ends with `/` is a
             /// folder with everything in it. These files do not count as work for the rest of the
             /// run.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             outputs: Vec<String>,
-            /// The flaky checks: those that passed only when they ran again, and those whose result
-            /// differs from the last one although the project did not change.
+            /// The flaky checks. They passed only on rerun, or their result differs from the last
+            /// one although the project did not change.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             flaky: Vec<String>,
         },

@@ -17,7 +17,7 @@ use crate::units::{Iteration, Usd, millis};
 event_group! {
     /// The iterations of a run.
     IterationEvent {
-        /// An iteration began; its work is measured against the state of the project recorded here.
+        /// An iteration began; nightwright compares its work with this state of the project.
         "iteration_started" => Started {
             /// The number of the iteration, starting at 1; 0 for `verify_only`.
             iteration: Iteration,
@@ -37,7 +37,7 @@ event_group! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             status: Option<Box<StatusFacts>>,
         },
-        /// A hook skipped an iteration; its number is not used up.
+        /// A hook skipped an iteration; the next one gets the same number.
         "iteration_skipped" => Skipped {
             /// The number that the iteration would have had.
             iteration: Iteration,
@@ -78,7 +78,7 @@ pub struct IterationFinished {
     pub blockers: Vec<Blocker>,
     /// Whether the agent gave the completion signal.
     pub signal: bool,
-    /// The state of the project at the end; `null` if it was not inspected.
+    /// The state of the project at the end; `null` without an inspection.
     pub end: Option<WorkspaceMark>,
     /// Number of files that differ from the start, as far as known.
     pub files_changed: u32,
@@ -158,7 +158,7 @@ pub enum IterationResult {
         /// Whether a shorter prompt might help.
         too_long: bool,
     },
-    /// The iteration was stopped; nightwright draws no conclusions from it.
+    /// The iteration stopped early; nightwright draws no conclusions from it.
     Interrupted,
 }
 
@@ -172,6 +172,6 @@ pub enum Progress {
     Idle,
     /// Nothing changed, but nightwright accepts for now the agent's report that it worked.
     WorkReported,
-    /// Not counted: the iteration failed, was stopped, or its claim went to the gate.
+    /// Not counted: the iteration failed or stopped early, or its claim went to the gate.
     Uncounted,
 }

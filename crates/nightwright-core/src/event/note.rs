@@ -34,8 +34,8 @@ event_group! {
             /// The fields that changed.
             #[serde(default)]
             changed: Vec<StatusField>,
-            /// A key that distinguishes versions of the remaining fields; absent if changes to them
-            /// are ignored.
+            /// A key that distinguishes versions of the remaining fields; absent if nightwright
+            /// ignores changes to them.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             other: Option<String>,
         },
@@ -61,7 +61,7 @@ event_group! {
             /// The principles that now apply.
             principles: Principles,
         },
-        /// Feedback was queued for the prompt of the next iteration.
+        /// nightwright queued feedback for the prompt of the next iteration.
         "feedback_added" => FeedbackAdded {
             /// The source of the feedback.
             source: FeedbackSource,

@@ -53,7 +53,7 @@ pub enum StopWhen {
 pub enum StopSource {
     /// A signal: Ctrl-C or SIGQUIT.
     Signal,
-    /// The terminal of the run was closed (SIGHUP).
+    /// The terminal of the run closed (SIGHUP).
     TerminalClosed,
     /// SIGTERM, for example from a system shutdown or a service manager.
     Terminate,

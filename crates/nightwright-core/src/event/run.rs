@@ -23,7 +23,7 @@ event_group! {
             /// Whether the run continues after a crash or after its end.
             why: Continuation,
         },
-        /// The run ended; nothing is decided after this.
+        /// The run ended; no decision follows.
         "run_finished" => Finished {
             /// Why the run ended.
             #[serde(flatten)]
@@ -51,7 +51,7 @@ pub struct RunStarted {
     /// The mechanism that contains the agent's processes.
     #[serde(default)]
     pub containment: String,
-    /// The SHA-256 of each hook that was approved for this run, by hook name.
+    /// The SHA-256 of each approved hook of this run, by hook name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<String, String>,
     /// The check results before the first iteration of the run whose work this one verifies; absent
@@ -116,7 +116,7 @@ impl AgentKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Continuation {
-    /// The earlier process crashed or was killed.
+    /// The earlier process crashed, or a signal killed it.
     AfterCrash,
     /// The run had ended, and you resumed it, with or without higher limits.
     AfterEnd,

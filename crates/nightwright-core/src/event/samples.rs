@@ -147,7 +147,7 @@ fn words() -> Vec<Event> {
         Event::Attempt(AttemptEvent::MessageSent {
             attempt: AttemptId(7),
             answers: Some(finding()),
-            text: "You will not get an answer. Choose, note the choice, continue.".to_owned(),
+            text: "You get no answer. Choose, note the choice, continue.".to_owned(),
         }),
         Event::Attempt(AttemptEvent::PermissionDenied {
             attempt: AttemptId(7),

@@ -32,7 +32,7 @@ pub enum StatusField {
     Other,
 }
 
-/// The contents of a status file that are compared with later versions.
+/// The contents of a status file, for comparison with later versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusFacts {
@@ -46,8 +46,8 @@ pub struct StatusFacts {
     pub phase: Option<String>,
     /// The keys of the reported blockers.
     pub blockers: Vec<String>,
-    /// A key that distinguishes versions of the remaining fields; absent if changes to them are
-    /// ignored.
+    /// A key that distinguishes versions of the remaining fields; absent if nightwright ignores
+    /// changes to them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<String>,
 }

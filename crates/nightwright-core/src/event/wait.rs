@@ -43,7 +43,7 @@ event_group! {
             #[schemars(with = "u64")]
             waited: Duration,
         },
-        /// The agent reported how much of the account's quota is used.
+        /// The agent reported the used share of the account's quota.
         "quota_reported" => QuotaReported {
             /// The quota figures that the agent reported.
             #[serde(flatten)]
@@ -68,10 +68,10 @@ pub enum WaitKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitEnd {
-    /// The scheduled time was reached.
+    /// The wait reached its scheduled time.
     Elapsed,
     /// You requested an immediate retry.
     RetryNow,
-    /// The run was stopped during the wait.
+    /// The run stopped during the wait.
     Stopped,
 }

@@ -176,7 +176,7 @@ pub(super) fn read(message: &str, speech: TextShape) -> Marker {
     let message = message.trim_end();
     if memchr::memmem::find(message.as_bytes(), PROMISE.as_bytes()).is_none() {
         return if is_misspelt(message) {
-            ignored(format!("it must be written exactly as `{PROMISE}`"))
+            ignored(format!("it is not exactly `{PROMISE}`"))
         } else {
             Marker::Absent
         };

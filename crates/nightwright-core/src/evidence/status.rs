@@ -302,7 +302,7 @@ impl StatusReader {
                 continue;
             }
             if blockers.len() == MAX_BLOCKERS {
-                self.warnings.push(format!("only the first {MAX_BLOCKERS} blockers are read"));
+                self.warnings.push(format!("only the first {MAX_BLOCKERS} blockers count"));
                 break;
             }
             blockers.push(blocker);
@@ -311,7 +311,7 @@ impl StatusReader {
     }
 
     fn ignored(&mut self, name: &str, wanted: &str) {
-        let warning = format!("`{name}` is ignored: it must be {wanted}");
+        let warning = format!("ignoring `{name}`: it must be {wanted}");
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }

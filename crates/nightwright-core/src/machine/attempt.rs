@@ -230,7 +230,7 @@ impl Machine {
     fn abandon_attempt(&mut self, id: AttemptId) {
         let report = self.attempt_so_far(AttemptOutcome::Lost);
         self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
-            why: "its processes could not be killed".to_owned(),
+            why: "nightwright could not kill its processes".to_owned(),
         });
         self.attempt_exited(id, report);
     }

@@ -157,7 +157,7 @@ impl Machine {
             // The call was killed and is still running; no other process may start next to it.
             let report = self.call_so_far(AttemptOutcome::Lost);
             self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
-                why: "its processes could not be killed".to_owned(),
+                why: "nightwright could not kill its processes".to_owned(),
             });
             return self.call_exited(id, &report);
         }

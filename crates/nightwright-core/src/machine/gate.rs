@@ -303,7 +303,7 @@ impl Machine {
         if self.live.judged.as_ref() == Some(&survey.mark.fingerprint) {
             self.decide(GateResult::Passed { proof: self.proof(Proof::Model) });
         } else {
-            let why = "the project changed while it was being judged".to_owned();
+            let why = "the project changed while a model judged it".to_owned();
             self.decide(GateResult::Inconclusive { why });
         }
     }

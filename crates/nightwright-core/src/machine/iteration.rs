@@ -465,7 +465,7 @@ impl Machine {
         debug_assert!(!matches!(self.ledger.phase, Phase::Ended(_)), "a run ends once");
         let note = match (&outcome, self.ledger.stopped_by) {
             (Outcome::Interrupted, Some(StopSource::TerminalClosed)) if note.is_none() => {
-                Some("the terminal was closed".to_owned())
+                Some("the terminal closed".to_owned())
             }
             (_, _) => note,
         };

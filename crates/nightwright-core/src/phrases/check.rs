@@ -14,11 +14,11 @@ pub fn check_verdict(verdict: &CheckVerdict) -> String {
         CheckVerdict::Flaky => "failed, then passed on rerun".to_owned(),
         CheckVerdict::Failed { how: ProcessExit::Code(code) } => format!("failed (exit {code})"),
         CheckVerdict::Failed { how: ProcessExit::Signal(signal) } => {
-            format!("was killed by signal {signal}")
+            format!("failed (signal {signal})")
         }
         CheckVerdict::TimedOut => "timed out".to_owned(),
         CheckVerdict::NotStarted { why } => format!("cannot start: {why}"),
-        CheckVerdict::Interrupted => "was interrupted".to_owned(),
+        CheckVerdict::Interrupted => "interrupted".to_owned(),
     }
 }
 

@@ -15,7 +15,7 @@ fn evidence(kind: EvidenceKind) -> &'static str {
         EvidenceKind::Status => "the status file",
         EvidenceKind::Todo => "the checklist",
         EvidenceKind::Plan => "the plan",
-        EvidenceKind::Planned => "the plan that was written",
+        EvidenceKind::Planned => "the written plan",
         EvidenceKind::Promise => "the completion marker",
         EvidenceKind::Signal => "the completion signal",
         EvidenceKind::EndPhrase => "the end phrase",
@@ -118,10 +118,10 @@ impl Verification {
                 and(&quoted(commands))
             )),
             Self::NotVerified { commands } if commands.is_empty() => {
-                Some("not verified: no checks are configured, and no model was asked".to_owned())
+                Some("not verified: there are no checks, and no model judged the work".to_owned())
             }
             Self::NotVerified { commands } => Some(format!(
-                "not verified: {} did not fail before the run, and no model was asked",
+                "not verified: {} did not fail before the run, and no model judged the work",
                 and(&quoted(commands))
             )),
             Self::NotAccepted { iteration: Iteration(0), why } => {

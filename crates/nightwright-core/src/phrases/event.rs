@@ -128,7 +128,7 @@ pub fn stop_requested(when: StopWhen, by: StopSource, in_iteration: bool) -> Str
     };
     let by = match by {
         StopSource::Signal => "requested by a signal",
-        StopSource::TerminalClosed => "because the terminal was closed",
+        StopSource::TerminalClosed => "because the terminal closed",
         StopSource::Terminate => "requested by SIGTERM",
         StopSource::Operator => "requested by `nightwright stop`",
         StopSource::StopFile => "requested by the stop file",

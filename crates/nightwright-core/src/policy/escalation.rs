@@ -53,9 +53,9 @@ pub fn response(course: IterationCourse) -> EscalationStep {
 /// next prompt.
 pub fn answer(signal: WatchdogSignal, settings: &Settings, kind: IterationKind) -> String {
     let happened = match signal {
-        WatchdogSignal::Asking => "You will not get an answer.",
+        WatchdogSignal::Asking => "You get no answer.",
         WatchdogSignal::GivingUp => "You are the only agent on this task.",
-        WatchdogSignal::Repetition => "Repeating the same tool call will not change its result.",
+        WatchdogSignal::Repetition => "Repeating the same tool call does not change its result.",
         WatchdogSignal::ToolErrors => "Several consecutive tool calls failed.",
         WatchdogSignal::Compaction => "The context overflows repeatedly.",
     };
@@ -109,11 +109,12 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
 const IF_DONE: &str = "If everything is done, claim completion as described under \"When the goal \
     is reached\", even if you have just done so.";
 
-const GIVEN_UP: &str = "Note what fails and why, set this item aside if it cannot be done now, and \
+const GIVEN_UP: &str = "Note what fails and why, set this item aside if you cannot do it now, and \
     continue with the next one. Report a blocker if only a person can help.";
 
-const GIVEN_UP_ITEM: &str = "Note what fails and why, set this item aside if it cannot be done \
-    now, and do another one in its place. Report a blocker if only a person can help.";
+const GIVEN_UP_ITEM: &str = "Note what fails and why, set this item aside if you cannot do it now, \
+                             and do another one in its place. Report a blocker if only a person \
+                             can help.";
 
 /// Whether each iteration does one item of a list.
 fn is_item_by_item(settings: &Settings) -> bool {
@@ -150,13 +151,13 @@ pub fn feedback(
 }
 
 /// The feedback for a problem that persists.
-const ROOT_CAUSE: &str = "The same problem came up in several iterations. Do not try another \
-    fix yet: write down what you know for certain, what you only assume, and how each assumption \
-    could be tested. Test them, and then fix the cause.";
+const ROOT_CAUSE: &str = "The same problem came up in several iterations. Do not try another fix \
+    yet: write down what you know for certain, what you only assume, and how to test each \
+    assumption. Test them, and then fix the cause.";
 
 /// The feedback for a problem that was reported to a person.
-const BLOCKED: &str = "This problem recurred, and was reported to the person you work for. \
-    Set it aside, and continue with work that does not depend on it.";
+const BLOCKED: &str = "This problem recurred, and nightwright reported it to the person you work \
+    for. Set it aside, and continue with work that does not depend on it.";
 
 /// Describes the finding in the last iteration, and quotes the agent.
 fn describe_finding(finding: &WatchdogFinding) -> String {
@@ -316,7 +317,7 @@ mod tests {
         };
         let text = asked("1. left\n2. right\n\nWhich one do you prefer?");
         assert!(text.contains("The end of its message:\n\n> 1. left\n> 2. right\n>\n> Which"));
-        assert!(text.contains("prefer?\n\nYou will not get an answer."), "{text}");
+        assert!(text.contains("prefer?\n\nYou get no answer."), "{text}");
         assert!(!asked(" Which one\ndo you prefer? ").contains("The end of"));
         let long = asked(&format!("{}TAIL", "ä".repeat(100_000)));
         assert!(long.contains("TAIL") && long.len() < 4_000, "{} bytes", long.len());

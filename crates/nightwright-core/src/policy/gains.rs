@@ -147,12 +147,12 @@ pub fn feedback(without_gain: u32, most: u32, standing: &str, advice: Option<&st
         ),
         2 => format!(
             "The last 2 iterations did not fix any test or check: {standing}. That approach \
-             does not work. Write into the notes what was tried, and take another approach."
+             does not work. Describe it in the notes, and take another approach."
         ),
         3.. => format!(
-            "The last {without_gain} iterations did not fix any test or check: {standing}. \
-             Reduce the failure to the smallest case, and test each assumption. If the task cannot \
-             be done as specified, report that as a blocker with your evidence."
+            "The last {without_gain} iterations did not fix any test or check: {standing}. Reduce \
+             the failure to the smallest case, and test each assumption. If the task is impossible \
+             as specified, report that as a blocker with your evidence."
         ),
     };
     if without_gain.saturating_add(1) == most {

@@ -24,7 +24,7 @@ pub struct Principle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     Product,
-    /// The way it is developed.
+    /// The way you develop it.
     Development,
 }
 
@@ -51,7 +51,7 @@ impl Layer {
     pub fn about(self) -> &'static str {
         match self {
             Self::Product => "The product itself.",
-            Self::Development => "The way it is developed.",
+            Self::Development => "The way you develop it.",
         }
     }
 
@@ -88,7 +88,7 @@ pub static SCALE: [Principle; COUNT] = [
         when_low: "Let people and input in easily; verify only where harm is possible.",
         when_high: "Trust nothing unverified: input, identity, every call." },
     Principle { name: "curation_model", layer: Layer::Product, presets: [4, 6, 6],
-        low: "algorithms", high: "human judgement",
+        low: "algorithms", high: "human judgment",
         when_low: "Let algorithms choose what to show and keep.",
         when_high: "Let people decide what to show and keep." },
     Principle { name: "scope_philosophy", layer: Layer::Product, presets: [2, 7, 4],
@@ -101,7 +101,7 @@ pub static SCALE: [Principle; COUNT] = [
         when_high: "Customers pay for the product: build the features that they pay for first." },
     Principle { name: "privacy_posture", layer: Layer::Product, presets: [6, 8, 9],
         low: "collects data", high: "minimal data",
-        when_low: "Data may be collected where it makes the product better.",
+        when_low: "Collect data where it makes the product better.",
         when_high: "Collect and keep as little data as possible, and share none." },
     Principle { name: "ux_philosophy", layer: Layer::Product, presets: [8, 5, 5],
         low: "power users", high: "simple first",

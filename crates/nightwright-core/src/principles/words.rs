@@ -54,15 +54,18 @@ These weights from 1 to 10 determine how to make trade-offs.
 ";
 
 const RULE: &str = "
-If two principles conflict with each other, or one conflicts with the task:
+If two principles conflict with each other, or one conflicts with the \
+task:
 
 1. Check whether they are compatible after all: most are.
-2. Constraints (what must be, or must not be) come before objectives (what would be good).
-3. Then: legal > security > user intent > data integrity > quality > speed > UX.
+2. Constraints (what must be, or \
+must not be) come before objectives (what would be good).
+3. Then: legal > security > user intent \
+> data integrity > quality > speed > UX.
 
-Note the choice and the reason in one sentence, and continue. If these rules do not settle it, \
-continue with other work. Put this on a line of your last message, not indented. The conflict may \
-then be decided for you:
+Note the choice and the reason in one sentence, and \
+continue. If these rules do not settle it, continue with other work. Put this on a line of your \
+last message, not indented. A council of models may then decide the conflict for you:
 ";
 
 /// The request to write principles into a file, with an example. `wrong` describes the mistake in

@@ -122,7 +122,7 @@ pub(crate) fn decided_before(decided: &Decision) -> String {
 /// The reason why a completion marker was not counted. Its first line is one sentence.
 pub(crate) fn marker_ignored(because: &str) -> String {
     format!(
-        "Your completion marker was not counted because {because}.\n\
+        "Your completion marker did not count because {because}.\n\
          If the whole goal is reached, put the marker alone on the last line of your last message. \
          If any work remains, do not write it."
     )
@@ -133,9 +133,9 @@ pub(crate) fn undecided(conflict: &str) -> String {
     format!("{} {BY_ITSELF}", unresolved(conflict))
 }
 
-const BY_ITSELF: &str = "The conflict was not decided. Decide it yourself, note the decision and \
-    the reason, and continue. Constraints come before objectives. Then: legal > security > user \
-    intent > data integrity > quality > speed > UX.";
+const BY_ITSELF: &str = "The council did not decide the conflict. Decide it yourself, note the \
+    decision and the reason, and continue. Constraints come before objectives. Then: legal > \
+    security > user intent > data integrity > quality > speed > UX.";
 
 fn unresolved(conflict: &str) -> String {
     format!("The last iteration could not resolve: \"{}\".", quoted(conflict, MAX_CONFLICT))
@@ -182,7 +182,7 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
     remaining_limits(&mut text, &briefing.remaining);
     if briefing.cut_off {
         text.push_str(
-            "\n\nAn earlier attempt at this iteration was cut off, and its work may be half done. \
+            "\n\nAn earlier attempt at this iteration ended early, and its work may be incomplete. \
              Look at what it left in the project first, then finish or revert it.",
         );
     }
@@ -193,7 +193,7 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
         ),
         IterationKind::Work | IterationKind::VerifyOnly => {}
         IterationKind::WrapUp => text.push_str(
-            "\n\nThe limits of this run are nearly used up. Start nothing new. Finish what is \
+            "\n\nThis run has nearly reached its limits. Start nothing new. Finish what is \
              nearly finished, and revert what is not. Bring the project into a working state, and \
              write down where it stands.",
         ),

@@ -51,7 +51,7 @@ pub(super) fn status(user: &mut String, settings: &Settings) {
     let failed = if evidence.is_empty() {
         ""
     } else {
-        "\n- If the task cannot be done at all, write `\"status\": \"failed\"`, and the reason \
+        "\n- If the task is entirely impossible, write `\"status\": \"failed\"`, and the reason \
          into `summary`. That ends the run."
     };
     let text = format!(

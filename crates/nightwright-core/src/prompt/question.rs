@@ -121,7 +121,7 @@ pub fn advice_question(settings: &Settings, noticed: &[(WatchdogFinding, u32)]) 
     for (notice, round) in noticed {
         let signal = match notice.signal {
             WatchdogSignal::GivingUp => "It gives up.",
-            WatchdogSignal::Asking => "It asks a question that will not be answered.",
+            WatchdogSignal::Asking => "It asks a question that gets no answer.",
             WatchdogSignal::Repetition => "It repeats the same tool call.",
             WatchdogSignal::ToolErrors => "Its tool calls fail repeatedly.",
             WatchdogSignal::Compaction => "It fills its context repeatedly.",
@@ -206,8 +206,9 @@ pub fn impossible_question(
          Its goal:\n\n<goal>\n{goal}\n</goal>\n{checks}\n\
          You have tools that only read, `Read`, `Grep` and `Glob`: look for the evidence in the \
          project. Answer yes only if the goal or its checks contradict each other, or need \
-         something that no work in the project can provide. Answer no if the task \
-         is only hard, if an approach is left, or if the evidence is missing. Then say what the agent overlooked.\n\n{form}\n"
+         something that no work in the project can provide. Answer no if the task is only hard, if \
+         an approach remains, or if the evidence is missing. Then say what the agent \
+         overlooked.\n\n{form}\n"
     );
     escape_at_mentions(&text)
 }

@@ -51,7 +51,7 @@ pub const TOKENS: [(&str, &str); 12] = [
     ("test_command", "`commands.test`"),
     ("build_command", "`commands.build`"),
     ("lint_command", "`commands.lint`"),
-    ("branch", "the branch that was checked out when the run began"),
+    ("branch", "the current branch when the run began"),
     ("base_branch", "the main branch of the repository"),
 ];
 
@@ -131,7 +131,7 @@ impl<'t> TemplateTags<'t> {
 
     fn insert(&mut self, name: &'t str) -> Result<(), String> {
         if !is_name(name) {
-            return Err(format!("`{name}` is not a name; only names are inserted"));
+            return Err(format!("`{name}` is not a name; a tag can insert only names"));
         }
         self.names.push(name);
         self.count()
@@ -145,7 +145,7 @@ impl<'t> TemplateTags<'t> {
             Some(_) | None => {}
         }
         if self.nesting > MAX_NESTING {
-            return Err(format!("`if` can be nested at most {MAX_NESTING} deep"));
+            return Err(format!("`if` can nest at most {MAX_NESTING} deep"));
         }
         self.count()
     }

@@ -255,7 +255,7 @@ fn decisions_follow_the_notes_unless_they_are_in_the_feedback() {
 fn only_the_entry_of_a_decision_keeps_it_out_of_those_decided_earlier() {
     let decisions = vec![decision(2, "fast or safe", "No"), decision(3, "old or new", "New.")];
     let others = [
-        feedback(FeedbackSource::Watchdog, "You will not get an answer."),
+        feedback(FeedbackSource::Watchdog, "You get no answer."),
         feedback(FeedbackSource::Human, &decided_now(&decisions[1])),
         feedback(FeedbackSource::Council, &undecided("old or new")),
     ];
@@ -419,7 +419,7 @@ fn special_instructions_for_an_iteration_come_last() {
          done. \
          It was in the phase parser.\n\n\
          Remaining for the whole run: 2 iterations, including this one; $2.50; 1h 30m.\n\n\
-         An earlier attempt at this iteration was cut off"
+         An earlier attempt at this iteration ended early"
     ));
     assert!(end.contains("Start nothing new."));
 }

@@ -50,7 +50,7 @@ pub(super) fn accepted_by(report: &RunReport) -> OwnText {
     let AcceptedWork { unit, count: number, .. } = report.accepted;
     OwnText(match (unit, number) {
         (_, _) if report.is_rehearsal => phrases::NOTHING_SPENT.to_owned(),
-        (_, 0) => "nothing was accepted".to_owned(),
+        (_, 0) => "nothing accepted".to_owned(),
         (AcceptedUnit::Commits, number) => count(number, "commit"),
         (AcceptedUnit::Iterations, number) => {
             format!("{} with progress", count(number, "iteration"))

@@ -112,7 +112,7 @@ fn without_commits_the_iterations_that_counted_are_the_changes() {
 fn where_nothing_was_accepted_no_price_is_made_up() {
     let report = told(&sample(6).records()[..1], false);
     assert_eq!(report.accepted.cost_usd, None);
-    assert!(report.markdown().contains("| cost per accepted change | — (nothing was accepted) |"));
+    assert!(report.markdown().contains("| cost per accepted change | — (nothing accepted) |"));
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl RunView {
                     format!("nightwright log {run}"),
                 ),
                 NextStep::text(
-                    "review the changes, then start a new run: this one cannot be resumed",
+                    "review the changes, then start a new run: you cannot resume this one",
                 ),
             ],
             (Liveness::Crashed, None) if self.is_only_the_gate() => self.summary(run).next,

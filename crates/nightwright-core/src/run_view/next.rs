@@ -144,7 +144,7 @@ impl RunView {
                     .concat()
             }
             Outcome::LimitWaitTooLong { .. } => {
-                vec![NextStep::command("once the limit has been reset, continue", resume)]
+                vec![NextStep::command("after the limit resets, continue", resume)]
             }
             Outcome::DiskFull { .. } => then("free some disk space"),
             Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
@@ -408,7 +408,7 @@ fn is_command(rule: &str) -> bool {
 fn next_check(unchecked: Option<Unchecked>) -> Option<&'static str> {
     match unchecked {
         Some(Unchecked::NoChecks) | None => {
-            Some("the changes are not covered by a check; add one to the next run with --verify")
+            Some("no check covers the changes; add one to the next run with --verify")
         }
         Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
             Some("use --verify in the next run to add a check that fails until the work is done")

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::millis;
 
-/// The status-file changes that are reported while the agent works.
+/// The status-file changes that nightwright reports while the agent works.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusWatch {
-    /// Whether changes are reported at all.
+    /// Whether nightwright reports changes at all.
     pub enabled: bool,
-    /// The time in milliseconds without writes before the file is read, so that several writes in
-    /// quick succession are reported once.
+    /// The time in milliseconds without writes before nightwright reads the file. It reports
+    /// several quick writes once.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub debounce: Duration,

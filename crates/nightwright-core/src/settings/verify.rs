@@ -12,8 +12,8 @@ use crate::units::{Usd, millis};
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verify {
-    /// Commands that must exit with 0. They are fixed at the start, so changes by the agent have no
-    /// effect.
+    /// Commands that must exit with 0. nightwright fixes them at the start, so changes by the agent
+    /// have no effect.
     pub commands: Vec<String>,
     /// Credential variables that checks and hooks receive nevertheless; names may contain `*`.
     pub pass_environment: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Verify {
     pub rerun: Rerun,
     /// The consequence of findings of the tamper inspection.
     pub tamper: Tamper,
-    /// When a model is asked for a verdict.
+    /// When nightwright asks a model for a verdict.
     pub model: VerdictMode,
     /// The model that gives the verdict; `null`: the agent's default.
     pub model_name: Option<String>,
@@ -115,8 +115,8 @@ impl Depth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Every {
-    /// After each iteration if they take at most two minutes; less often if they are slower, so
-    /// that they take less than a fifth of the active time.
+    /// After each iteration if they take at most 2 minutes. Slower checks run less often: they
+    /// take less than a fifth of the active time.
     Auto,
     /// After each iteration, however slow they are.
     Always,
@@ -138,7 +138,7 @@ pub enum Rerun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tamper {
-    /// The changes are not inspected.
+    /// nightwright does not inspect the changes.
     Off,
     /// Findings are warnings, and a model decides.
     Warn,
@@ -146,12 +146,11 @@ pub enum Tamper {
     Reject,
 }
 
-/// When a model is asked for a verdict.
+/// When nightwright asks a model for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictMode {
-    /// When no command is configured, the evidence is only words, or the tamper inspection found
-    /// anything.
+    /// Without checks, for evidence of only words, or after findings of the tamper inspection.
     Auto,
     /// For every claim of completion.
     Always,

@@ -487,7 +487,7 @@ fn died(dialect: Dialect, attempt: &FinishedAttempt<'_>) -> AttemptOutcome {
         // executed.
         ProcessExit::Code(code @ (126 | 127)) if !attempt.saw_stdout => {
             let why = match stderr {
-                "" => format!("it could not be run (exit code {code})"),
+                "" => format!("it could not start (exit code {code})"),
                 stderr => stderr.to_owned(),
             };
             AttemptOutcome::BadStart { why }

@@ -101,7 +101,7 @@ pub struct WatchdogFinding {
     pub signal: WatchdogSignal,
     /// The key of the problem: the same problem in other words has the same key.
     pub key: String,
-    /// The sentence or event that was found.
+    /// The sentence or event that the watchdog found.
     pub text: String,
     /// The end of the agent's message around the text, as written: the options before a question,
     /// or the failed attempts before the agent gives up. Empty if the text is the whole message.
@@ -117,13 +117,13 @@ pub struct WatchdogFinding {
 pub enum WatchdogSignal {
     /// The agent gives up on the task.
     GivingUp,
-    /// The agent asks a question that no one can answer.
+    /// The agent asks a question that gets no answer.
     Asking,
     /// The agent repeats the same tool call.
     Repetition,
     /// Several consecutive tool calls failed.
     ToolErrors,
-    /// The context is compacted repeatedly.
+    /// The agent compacts its context repeatedly.
     Compaction,
 }
 
@@ -170,11 +170,11 @@ pub struct AttemptReport {
     /// The evidence in the agent's own words.
     #[serde(default)]
     pub text_evidence: TextEvidence,
-    /// The tool calls that were denied.
+    /// The denied tool calls.
     #[serde(default)]
     pub denied: Vec<Denial>,
-    /// The first files that its tools wrote or edited, each once; absent if unknown. Files written
-    /// by a shell are not included.
+    /// The first files that its tools wrote or edited, each once; absent if unknown. Excludes files
+    /// that a shell wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Vec<String>>,
     /// The answer, if this was a call.
@@ -241,7 +241,7 @@ pub struct StreamFacts {
 pub struct TextEvidence {
     /// Whether the final message contains a valid completion marker.
     pub promise: bool,
-    /// The reason why a completion marker in the final message was ignored, as the rest of a
+    /// The reason why a completion marker in the final message did not count, as the rest of a
     /// sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marker_ignored: Option<String>,
@@ -258,7 +258,7 @@ pub struct TextEvidence {
     pub decisions: Vec<StatedDecision>,
     /// A conflict between principles that the agent could not resolve.
     pub conflict: Option<String>,
-    /// The watchdog's findings that were not answered.
+    /// The watchdog's unanswered findings.
     pub findings: Vec<WatchdogFinding>,
     /// The first words of the final message, for display.
     pub summary: String,
@@ -267,7 +267,7 @@ pub struct TextEvidence {
 /// Something that only a person can resolve.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Blocker {
-    /// Identifies the blocker: each key is reported once per run.
+    /// Identifies the blocker: nightwright reports each key once per run.
     pub key: String,
     /// The missing thing, or the whole text of a blocker without fields.
     pub description: String,
@@ -363,7 +363,7 @@ pub struct StatedDecision {
     pub rationale: Option<String>,
 }
 
-/// The answer that a call was made for.
+/// The answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Answer {

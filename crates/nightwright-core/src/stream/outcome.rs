@@ -26,11 +26,11 @@ pub enum AttemptOutcome {
     RateLimited,
     /// The provider is down or overloaded.
     Overloaded,
-    /// The provider could not be reached.
+    /// The agent could not reach the provider.
     Network,
     /// The attempt exceeded a deadline of nightwright.
     TimedOut {
-        /// The deadline that was exceeded.
+        /// The deadline that the attempt exceeded.
         which: Deadline,
     },
     /// The agent exited without a result, and nightwright did not kill it.
@@ -53,14 +53,14 @@ pub enum AttemptOutcome {
         /// The message of the program.
         why: String,
     },
-    /// The attempt was not started, because the prompt could not be composed.
+    /// The attempt did not start, because nightwright could not compose the prompt.
     NotStarted {
         /// The reason for the failure.
         why: String,
     },
     /// The prompt is longer than the model's context.
     PromptTooLong,
-    /// The agent gave up, because its context was full again right after it was compacted.
+    /// The agent gave up, because its context was full again right after a compaction.
     ContextFull,
     /// The provider rejected the request.
     BadRequest {
@@ -84,7 +84,7 @@ pub enum AttemptOutcome {
         #[serde(default)]
         why: Suspicion,
     },
-    /// nightwright crashed during the attempt, and its end was not recorded.
+    /// nightwright crashed during the attempt and did not record its end.
     Lost,
 }
 
@@ -95,7 +95,7 @@ pub enum Suspicion {
     /// The agent neither said nor did anything.
     #[default]
     NoSignOfWork,
-    /// The message ends where a tool was about to be called.
+    /// The message ends right before a tool call.
     BrokenOff,
     /// The program interpreted the prompt as a slash command and did not call a model. A retry
     /// would send the same prompt.
@@ -140,7 +140,7 @@ pub enum CancelReason {
     Limit,
     /// The provider refused the login; the agent would only keep retrying.
     Auth,
-    /// You requested an immediate stop, or the journal cannot be written.
+    /// You requested an immediate stop, or nightwright cannot write the journal.
     StopNow,
 }
 
@@ -303,10 +303,10 @@ impl AttemptOutcome {
             Self::Auth { why } => format!("login refused: {why}"),
             Self::Billing { why } => format!("billing: {why}"),
             Self::BadStart { why } => format!("did not start: {why}"),
-            Self::NotStarted { why } => format!("was not started: {why}"),
+            Self::NotStarted { why } => format!("could not start: {why}"),
             Self::PromptTooLong => "the prompt is too long".to_owned(),
             Self::ContextFull => "its context overflowed repeatedly".to_owned(),
-            Self::BadRequest { why } => format!("the request was rejected: {why}"),
+            Self::BadRequest { why } => format!("the provider rejected the request: {why}"),
             Self::ModelNotFound { why } => format!("no such model: {why}"),
             Self::Refused => "the model declined".to_owned(),
             Self::OutputLimit => "the answer was too long".to_owned(),

@@ -138,7 +138,6 @@ fn findings_of(file: &ComparedFile<'_>, notes: &FileFindings) -> Vec<TamperFindi
     let mut all = Vec::new();
     let mut say = |what: String| all.push(TamperFinding { path: file.path.to_owned(), what });
     let tests = |names: &[String]| count(names.len(), "test", "tests");
-    let was = |names: &[String]| if names.len() == 1 { "was" } else { "were" };
     let deleted = &notes.deleted;
     let had = match deleted.len() {
         0 => count(notes.removed, "assertion", "assertions"),
@@ -146,16 +145,16 @@ fn findings_of(file: &ComparedFile<'_>, notes: &FileFindings) -> Vec<TamperFindi
     };
     match file.now {
         FileState::Gone | FileState::Empty if deleted.is_empty() && notes.removed == 0 => {}
-        FileState::Gone => say(format!("the test file was deleted, with {had}")),
-        FileState::Empty => say(format!("the test file was emptied; it had {had}")),
+        FileState::Gone => say(format!("test file deleted, with {had}")),
+        FileState::Empty => say(format!("test file emptied; it had {had}")),
         FileState::There if deleted.is_empty() => {}
         FileState::There => {
-            say(format!("{} {} deleted: {}", tests(deleted), was(deleted), list(deleted)));
+            say(format!("{} deleted: {}", tests(deleted), list(deleted)));
         }
     }
     if !notes.off.is_empty() {
         let off = &notes.off;
-        say(format!("{} {} disabled: {}", tests(off), was(off), list(off)));
+        say(format!("{} disabled: {}", tests(off), list(off)));
     }
     if let (Some(only), None, false) =
         (&file.after.only, &file.before.only, file.before.tests.is_empty())
@@ -167,11 +166,11 @@ fn findings_of(file: &ComparedFile<'_>, notes: &FileFindings) -> Vec<TamperFindi
         say(format!("{} no longer assert{verb} anything: {}", tests(empty), list(empty)));
     }
     if !notes.trivial.is_empty() {
-        let number = count(notes.trivial.len(), "assertion was", "assertions were");
-        say(format!("{number} made to always pass: {}", list(&notes.trivial)));
+        let number = count(notes.trivial.len(), "assertion", "assertions");
+        say(format!("{number} made to pass always: {}", list(&notes.trivial)));
     }
     if notes.removed > 0 && file.now == FileState::There {
-        let number = count(notes.removed, "assertion was", "assertions were");
+        let number = count(notes.removed, "assertion", "assertions");
         let place = match &notes.removed_in[..] {
             [] => String::new(),
             names => format!(" from {}", list(names)),
@@ -182,7 +181,7 @@ fn findings_of(file: &ComparedFile<'_>, notes: &FileFindings) -> Vec<TamperFindi
     // A new file is often generated, and was never linted.
     if !file.is_new && lint.len() > file.before.lint_off.len() {
         let marks = difference(lint, &file.before.lint_off);
-        say(format!("a linter was disabled for the whole file: {}", list(&marks)));
+        say(format!("a linter disabled for the whole file: {}", list(&marks)));
     }
     all
 }

@@ -32,9 +32,9 @@ pub(super) fn finding(change: &FileDiff, scripts: &HashSet<String>) -> Option<Ta
     let what = match (&change.before, &change.after) {
         // A file that did not exist when the run began belongs to the agent.
         (FileSide::Absent, _) => return None,
-        (_, FileSide::Absent) => "a file that a check runs was deleted",
+        (_, FileSide::Absent) => "deleted, although a check runs it",
         (FileSide::Text(_) | FileSide::Opaque, FileSide::Text(_) | FileSide::Opaque) => {
-            "a file that a check runs was changed"
+            "changed, although a check runs it"
         }
     };
     scripts

@@ -16,7 +16,7 @@ pub(super) fn findings(files: &[ComparedFile<'_>], changes: &[FileDiff]) -> Vec<
         .collect();
     let gained: HashSet<&str> = files.iter().flat_map(|file| new(file)).collect();
     let finding = |file: &ComparedFile<'_>, part: &str| {
-        let what = format!("the tests in `{part}` are no longer included");
+        let what = format!("no longer includes the tests in `{part}`");
         TamperFinding { path: file.path.to_owned(), what }
     };
     files

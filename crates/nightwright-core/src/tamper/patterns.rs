@@ -168,9 +168,9 @@ pub(super) struct TamperPatterns {
 /// The embedded patterns, parsed on first use.
 pub(super) static PATTERNS: LazyLock<TamperPatterns> = LazyLock::new(|| {
     let languages: Languages = toml::from_str(include_str!("languages.toml"))
-        .expect("the embedded languages are parsed by a test");
-    let checks: Checks = toml::from_str(include_str!("checks.toml"))
-        .expect("the embedded checks are parsed by a test");
+        .expect("a test parses the embedded languages");
+    let checks: Checks =
+        toml::from_str(include_str!("checks.toml")).expect("a test parses the embedded checks");
     TamperPatterns { languages: languages.language, checks: checks.check }
 });
 

@@ -81,7 +81,7 @@ fn opaque_files_are_found_only_if_a_check_runs_them() {
     let changes = paths.map(change);
     assert_eq!(inspect(&changes), []);
     let found = super::inspect(&changes, &["./bin/check --all".to_owned()]);
-    let what = "a file that a check runs was changed".to_owned();
+    let what = "changed, although a check runs it".to_owned();
     assert_eq!(found, [TamperFinding { path: "bin/check".to_owned(), what }]);
 }
 

@@ -34,19 +34,19 @@ impl Importance {
 pub const CRITERIA: [Criterion; 10] = [
     required(
         "outcome",
-        "The goal is stated as an outcome",
-        "Would two readers agree on what will be different once the work is done? An activity \
+        "The goal is an outcome",
+        "Would two readers agree on what is different once the work is done? An activity \
          (\"improve\", \"work on\", \"look into\") is not an outcome.",
     ),
     required(
         "checkable",
         "An outsider can check that the work is done",
-        "Is there a list of conditions that can each be answered with yes or no from the project \
-         alone? \"Works well\" and \"is clean\" are not conditions.",
+        "Is there a list of conditions, each with a yes-or-no answer from the project alone? \
+         \"Works well\" and \"is clean\" are not conditions.",
     ),
     required(
         "verification",
-        "Verification: exact commands are given",
+        "Verification: exact commands",
         "Are there exact commands or steps, and the output that means success?",
     ),
     required(
@@ -57,15 +57,15 @@ pub const CRITERIA: [Criterion; 10] = [
     ),
     required(
         "steps",
-        "The work is split into small, ordered parts",
-        "Can each part be finished and verified in one iteration before the next one begins, without \
-         a later one?",
+        "The work has small, ordered parts",
+        "Can one iteration finish and verify each part before the next one begins, without a later \
+         one?",
     ),
     required(
         "self_contained",
         "No open questions, and no person needed",
-        "Is every decision made, every referenced thing available, every access granted? A choice \
-         that is left to the agent on purpose is not an open question.",
+        "Is every decision made, every referenced thing available, every access granted? A \
+         deliberate choice for the agent is not an open question.",
     ),
     required(
         "constraints",
@@ -75,7 +75,7 @@ pub const CRITERIA: [Criterion; 10] = [
     ),
     recommended(
         "places",
-        "Files and places are named",
+        "Files and places have names",
         "Does the reader know where to begin, and do those places exist?",
     ),
     recommended(

@@ -77,7 +77,7 @@ fn scores(result: &ValidationResult) -> String {
     let PassCount { passed, of } = result.score(Importance::Required);
     let recommended = result.score(Importance::Recommended);
     format!(
-        "{passed} of {of} required criteria are met, {} of {} recommended ones",
+        "met {passed} of {of} required criteria, {} of {} recommended ones",
         recommended.passed, recommended.of
     )
 }
@@ -118,7 +118,7 @@ mod tests {
         let page = ValidationPage { task: "t", at, model: Some("m"), cost: "cost $0.01" };
         let text = markdown(&result(), &page);
         for words in [
-            "# Validation of `t`\n\n**fail**: 6 of 7 required criteria are met, 2 of 3 recommended",
+            "# Validation of `t`\n\n**fail**: met 6 of 7 required criteria, 2 of 3 recommended",
             "Judged 2026-03-04 05:06 UTC by m; cost $0.01.",
             "| FAIL | Scope: what is part of the work, and what is not | a \\| b c |",
             "| FAIL (recommended) | There is an example of the expected result | a \\| b c |",
@@ -132,12 +132,10 @@ mod tests {
     #[test]
     fn the_table_explains_only_what_failed() {
         let text = table(&result());
-        assert!(text.starts_with("required\n  pass  The goal is stated as an outcome\n"), "{text}");
+        assert!(text.starts_with("required\n  pass  The goal is an outcome\n"), "{text}");
         assert!(text.contains("  FAIL  Scope: what is part"), "{text}");
         assert!(text.contains("        a | b c\n        try: Leave out: - the docs\n"), "{text}");
         assert_eq!(text.matches("try:").count(), 2, "{text}");
-        assert!(
-            text.ends_with("\nFAIL: 6 of 7 required criteria are met, 2 of 3 recommended ones\n")
-        );
+        assert!(text.ends_with("\nFAIL: met 6 of 7 required criteria, 2 of 3 recommended ones\n"));
     }
 }

@@ -164,11 +164,13 @@ impl AgentAnswer {
             AttemptOutcome::Finished | AttemptOutcome::Suspect { .. } => return None,
             AttemptOutcome::UsageLimited { until: Some(until) } => {
                 let until = local(*until);
-                Failure::trouble(format!("the account's usage limit is reached until {until}"))
-                    .hint("retry then")
+                Failure::trouble(format!(
+                    "the account has reached its usage limit, which resets at {until}"
+                ))
+                .hint("retry then")
             }
             AttemptOutcome::UsageLimited { until: None } | AttemptOutcome::RateLimited => {
-                Failure::trouble("the account's limit is reached; the reset time is unknown")
+                Failure::trouble("the account has reached a limit with an unknown reset time")
                     .hint("retry in a few minutes")
             }
             AttemptOutcome::AttemptBudget => {

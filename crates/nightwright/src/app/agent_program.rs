@@ -45,7 +45,7 @@ const ANSWERS: u32 = 3;
 
 /// The system prompt of a call without tools.
 const SYSTEM: &str = "You judge work that another agent has done. Be strict, and use only the \
-    evidence that you are shown. You have no tools. Do not ask questions.";
+                      evidence in the message. You have no tools. Do not ask questions.";
 
 /// The program that a run uses as its agent.
 #[derive(Debug)]

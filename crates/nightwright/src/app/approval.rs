@@ -104,7 +104,7 @@ pub(super) fn settle(
                     without(project, layers, &open)
                 }
                 ApprovalAnswer::No => {
-                    return Err(Failure::usage("not approved; nothing was started"));
+                    return Err(Failure::usage("not approved; nightwright started nothing"));
                 }
             }
         }
@@ -263,7 +263,7 @@ fn difference(item: &TrustItem, store: &ApprovalStore) -> String {
     let (old, new) = texts.unwrap_or((&approval.shown, &item.shown));
     match trust::diff(old, new) {
         same if same.is_empty() => {
-            format!("{}\n(the difference is in a part that is not shown here)", item.shown)
+            format!("{}\n(the difference is in a hidden part)", item.shown)
         }
         difference => difference,
     }
@@ -273,7 +273,7 @@ fn indented(text: &str) -> Vec<String> {
     let safe = display_safe(text);
     let mut lines: Vec<_> = safe.lines().map(|line| format!("           {line}")).collect();
     if safe != text {
-        lines.push("           (it has characters that are not shown here)".to_owned());
+        lines.push("           (it has hidden characters)".to_owned());
     }
     lines
 }

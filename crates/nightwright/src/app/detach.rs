@@ -31,7 +31,7 @@ const STDERR_FILE: &str = "detached.err";
 /// Whether the run continues without this terminal.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DetachArgs {
-    /// Run in the background: print the run ID once it has started, and exit
+    /// Run in the background: print the run ID, and exit
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     detach: bool,
 

@@ -31,8 +31,8 @@ pub(super) fn unmasked_recorder(
         if let Err(error) = save_operator_message(&folder, text) {
             let why = Failure::because(&error).message;
             notes.warn(format!(
-                "cannot save a message that contains a secret: {why}. If the run is resumed before \
-                 the agent receives the message, the secret in it is masked"
+                "cannot save a message that contains a secret: {why}. If you resume the run before \
+                 the agent receives the message, nightwright masks the secret in it"
             ));
         }
     })

@@ -354,7 +354,7 @@ fn limit(
     };
     run_limits::limit_run(settings, unlimited, iterations).map_err(|refusal| match refusal {
         LimitRefusal::NoLimit => Failure::usage("a run needs a limit").hint(
-            "give at least one of -m/--max-iterations, --max-cost, --max-duration and \
+            "set at least one of -m/--max-iterations, --max-cost, --max-duration and \
              --max-tokens, or --unlimited",
         ),
         LimitRefusal::OnlyTokens => {

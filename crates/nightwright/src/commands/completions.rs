@@ -44,7 +44,7 @@ pub(super) fn completions(options: &CompletionsArgs) -> Result<ExitCode, Failure
     let name = options.shell.to_string();
     let cannot = |why: &str| Failure::trouble(format!("cannot write a script for {name}: {why}"));
     let shells = Shells::builtins();
-    let shell = shells.completer(&name).ok_or_else(|| cannot("the shell is not supported"))?;
+    let shell = shells.completer(&name).ok_or_else(|| cannot("unsupported shell"))?;
     let mut script = Vec::new();
     shell
         .write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)

@@ -251,7 +251,7 @@ fn write(file: &ConfigFile, old: &str, new: &str) -> Result<(), Failure> {
         // An earlier error is shown at its position in the file.
         let error = read(old).err().unwrap_or(error);
         let failure = Failure::from(error);
-        return Err(failure.and(&format!("`{}` was not changed", file.path().display())));
+        return Err(failure.and(&format!("`{}` is unchanged", file.path().display())));
     }
     file.write(new)
 }

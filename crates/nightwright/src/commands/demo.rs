@@ -43,9 +43,9 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
     }
     eprint_safe(&format!(
         "The demo uses a small project with a failing test ({}), and deletes it afterwards.\n\
-         The rehearsal agent works on it now; nothing is spent. Waits are shortened.\n\
-         The equivalent command in your own project:\n  \
-         nightwright run -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
+         The rehearsal agent works on it now, without cost and with shorter waits.\n\
+         The equivalent command in your own project:\n  nightwright run -p \"make check.sh pass\" \
+         --verify \"{DEMO_CHECK}\" -m 5\n",
         folder.path().display()
     ));
 

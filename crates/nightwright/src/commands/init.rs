@@ -26,8 +26,8 @@ pub(super) struct InitArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// Use the detected settings without asking, and replace an existing configuration (the old one
-    /// is kept as `config.toml.bak`)
+    /// Use the detected settings without asking, and replace an existing configuration (backup:
+    /// `config.toml.bak`)
     #[arg(short, long)]
     yes: bool,
 
@@ -79,8 +79,10 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
 
 /// Decides how to handle an existing configuration: it is replaced only if the user agrees.
 fn existing_config(project: &Path, yes: bool) -> Result<ExistingConfig, Failure> {
-    let question =
-        format!("`{CONFIG}` already exists. Replace it? The old one is kept as `config.toml.bak`.");
+    let question = format!(
+        "`{CONFIG}` already exists. Replace it? nightwright keeps the old one as \
+         `config.toml.bak`."
+    );
     let exists = fs::symlink_metadata(project.join(CONFIG)).is_ok();
     let replace = exists && (yes || console::is_interactive() && console::confirm(&question)?);
     Ok(if replace { ExistingConfig::Kept } else { ExistingConfig::Refused })

@@ -91,7 +91,7 @@ Fields of the --json object:
   cost_usd        cost in US dollars, or null if unknown
   cost_estimated  whether the cost is an estimate rather than the agent's own figure
   tokens          tokens of all models: input, output, cache_read, cache_write
-  turns           turns, as counted by the agent
+  turns           number of turns that the agent counts
   results         number of results: one per turn of the conversation
   tool_calls      number of tool calls, including those of sub-agents
   tool_errors     number of failed tool calls
@@ -165,14 +165,14 @@ fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
     let kind = target.symlink_metadata().map_err(|error| unreadable(path, &error))?;
     if kind.is_dir() {
         return Err(Failure::trouble(format!("cannot read `{}`: it is a folder", path.display()))
-            .hint(format!("give {wanted}")));
+            .hint(format!("pass {wanted}")));
     }
     files::open_regular(&target).map_err(|error| {
         let failure = unreadable(path, &error);
         if kind.is_file() {
             failure
         } else {
-            failure.hint("give a regular file, or `-` to read the standard input")
+            failure.hint("pass a regular file, or `-` to read the standard input")
         }
     })
 }

@@ -59,7 +59,7 @@ pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
     let resolved = ResolvedConfig::new(approval::settle_settings(&project, layers, untrusted)?);
     let addresses = Address::all(&resolved, |name| env::var_os(name))?;
     if addresses.is_empty() {
-        return Err(Failure::usage("no URL for notifications is configured").hint(
+        return Err(Failure::usage("there is no URL for notifications").hint(
             "run `nightwright config set --user notify.url https://ntfy.sh/A-NAME-ONLY-YOU-KNOW`",
         ));
     }

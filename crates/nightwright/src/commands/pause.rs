@@ -23,7 +23,7 @@ pub(super) fn pause(options: &PauseArgs) -> Result<ExitCode, Failure> {
     found.send(&view, &ControlRequest::Pause)?;
     let state = match view.activity() {
         Activity::Working { .. } | Activity::Asking { .. } | Activity::Checking => {
-            "will pause after the current attempt, call or check"
+            "pauses after the current attempt, call or check"
         }
         Activity::Starting
         | Activity::Waiting { .. }

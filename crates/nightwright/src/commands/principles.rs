@@ -31,7 +31,7 @@ pub(super) struct PrinciplesArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     from: Option<PathBuf>,
 
-    /// Replace an existing file without asking; the old one is kept as `.bak`
+    /// Replace an existing file without asking (backup: `.bak`)
     #[arg(short, long)]
     yes: bool,
 
@@ -54,7 +54,7 @@ pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> 
         return show(&given);
     }
     let file = principles::configured(&resolved).ok_or_else(|| {
-        Failure::usage("principles are turned off: `principles.file` is empty")
+        Failure::usage("principles are off: `principles.file` is empty")
             .hint(format!("unset it: {}", principles::how_to_unset(origin)))
     })?;
     if options.show {
@@ -113,8 +113,9 @@ fn without_asking(project: &Path) -> Result<Principles, Failure> {
 
 fn replaces(project: &Path, file: &str) -> Result<bool, Failure> {
     let backup = file_plan::free_backup(project, file);
-    let question =
-        format!("`{file}` already exists. Replace it? The old one is kept as `{backup}`.");
+    let question = format!(
+        "`{file}` already exists. Replace it? nightwright keeps the old one as `{backup}`."
+    );
     Ok(console::is_interactive() && console::confirm(&question)?)
 }
 
@@ -138,7 +139,7 @@ impl<'a> PrinciplesTarget<'a> {
             return Err(Failure::usage(format!(
                 "`principles.file` names `{file}`, and this command writes TOML"
             ))
-            .hint(format!("choose a file that ends in `.toml`; it is currently set by {origin}")));
+            .hint(format!("choose a file that ends in `.toml`; {origin} sets the current one")));
         }
         if principles::is_own(project, file) {
             return Err(principles::own(file, origin));
@@ -151,7 +152,7 @@ impl<'a> PrinciplesTarget<'a> {
         if old.is_some() && !yes && !replaces(project, file)? {
             return Err(Failure::trouble(format!("{file} already exists")).hint(format!(
                 "run `nightwright principles --show` to print it, or add `--yes` to replace it \
-                 (the old file is kept as `{}`)",
+                 (nightwright keeps the old file as `{}`)",
                 file_plan::free_backup(project, file)
             )));
         }
@@ -194,7 +195,7 @@ impl<'a> PrinciplesTarget<'a> {
         {
             let backup = file_plan::free_backup(project, file);
             files::replace(&project.join(&backup), old).map_err(because)?;
-            eprint_safe(&format!("The old one is kept as `{backup}`."));
+            eprint_safe(&format!("The old one is now `{backup}`."));
         }
         let path = project.join(file);
         files::check_inside(project, &path).map_err(because)?;

@@ -68,15 +68,16 @@ fn events() -> Result<String, Failure> {
         "# Events\n\nEach line of `journal.jsonl` in the run folder, and of standard output with \
          `--output json`, is one event. Every line\nalso has `v` (format version), `seq` (line \
          number, from 1 without gaps), `at` (time), `active_ms` (active time so far)\nand `run`. \
-         The \
-         last field is `crc`, the CRC-32 of all bytes before its comma. Ignore unknown fields.\n\
+         The last field is `crc`, the CRC-32 of all bytes before its comma. Ignore unknown \
+         fields.\n\
          `events.schema.json` next to this page is the JSON Schema of a line. [Events as \
          JSON](../json-events.md) explains how to\nuse them.\n\n\
          With `--include-messages`, the output also contains every line that the agent prints, in \
-         order:\n`{\"v\":1,\"run\":\"...\",\"message\":{...},\"attempt\":7}`, with the agent's own \
-         JSON as `message`. A line that is not JSON is in\n`\"text\":\"...\"`. Lines from a call have \
-         `\"call\":3,\"purpose\":\"verify\"` instead of `attempt`. These lines have no `event`,\n\
-         `seq` or `crc`, and lines over 4 MiB are omitted.\n",
+         order. Such a line is\n`{\"v\":1,\"run\":\"...\",\"message\":{...},\"attempt\":7}`, with \
+         the agent's own JSON as `message`. A line that is not JSON is in\n`\"text\":\"...\"`. \
+         Lines from a call have `\"call\":3,\"purpose\":\"verify\"` instead of `attempt`. These \
+         lines have no `event`,\n\
+         `seq` or `crc`, and nightwright omits lines over 4 MiB.\n",
     );
     for event in event::samples() {
         let sample = serde_json::to_string_pretty(&event)

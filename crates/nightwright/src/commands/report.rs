@@ -48,13 +48,13 @@ pub(super) struct ReportArgs {
 
 const AFTER_HELP: &str = "\
 Cost per accepted change is the cost of the run divided by its commits. For a run without commits, \
-it is divided by the iterations that made progress or whose claim was accepted.
+nightwright divides it by the iterations that made progress or had an accepted claim.
 
 Fields of the --json object (times are in UTC, costs in US dollars, unknown values are null, and \
-long texts are truncated with a note):
+truncated texts end with a note):
   run, state        ID of the run; running, ended, crashed (the process exited before the run
                     ended) or unknown (not running, and the journal is unreadable)
-  is_rehearsal      whether it is a rehearsal (--dry-run): nothing was spent, and every cost
+  is_rehearsal      whether it is a rehearsal (--dry-run): it spends nothing, and every cost
                     comes from the script
   status            verified, judged (by a model), not_verified, not_done, running, crashed,
                     rehearsed (ended, but only a rehearsal) or unknown (unreadable journal)
@@ -67,8 +67,8 @@ long texts are truncated with a note):
   limits            as in the event `run_started`
   started_at, last_at
                     time of the start, time of the last event
-  totals            as in the event `run_finished`; for an active run, the
-                    active time is counted up to now
+  totals            as in the event `run_finished`; for an active run, with the active time up to
+                    now
   files_changed, progress
                     number of changed files; {completed, total} items of the task
   changes           {files, listed}: files that differ from the start of the run; listed has {path,
@@ -88,8 +88,8 @@ long texts are truncated with a note):
                     agent reports work), impossible (a model agreed), idle, failed, interrupted or
                     running
     attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, cost_source,
-                    tokens, turns, tool_calls, tool_errors}; duration_ms is null if the end was not
-                    recorded
+                    tokens, turns, tool_calls, tool_errors}; duration_ms is null without a
+                    recorded end
     attempt_count   number of attempts
     calls           {number, purpose, duration_ms, sentence, cost_usd, cost_source, tokens}
     claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict, reason,
@@ -179,7 +179,7 @@ fn check(file: &Path) -> Result<(), Failure> {
     match fs::symlink_metadata(file) {
         Ok(facts) if !facts.is_file() => {
             let message = format!("`{}` exists and is not a regular file", file.display());
-            Err(Failure::usage(message).hint("give another name with -o"))
+            Err(Failure::usage(message).hint("choose another name with -o"))
         }
         Ok(_) | Err(_) => Ok(()),
     }

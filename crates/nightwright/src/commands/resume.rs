@@ -246,7 +246,7 @@ fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
         Scope::Whole => Ok(()),
         Scope::Gate => {
             let task = state.settings.task.as_deref().unwrap_or("TASK");
-            Err(Failure::usage(format!("run {run} only verified `{task}`: it cannot be resumed"))
+            Err(Failure::usage(format!("cannot resume run {run}: it only verified `{task}`"))
                 .hint(format!("run `nightwright verify {task}` to verify it again")))
         }
     }
@@ -367,8 +367,8 @@ fn cut_off(which: &RunSelector) -> Result<Result<SelectedRun, String>, Failure> 
 fn refusal_reason(records: &[Record], run: &RunId) -> Option<String> {
     match Interruption::of(records) {
         Interruption::Crashed => None,
-        Interruption::Paused => Some(format!("run {run} was paused")),
-        Interruption::Stopping => Some(format!("a stop was requested for run {run}")),
+        Interruption::Paused => Some(format!("run {run} is paused")),
+        Interruption::Stopping => Some(format!("run {run} has a stop request")),
         Interruption::Ended => Some(format!("run {run} has ended")),
         Interruption::NotStarted => Some(format!("run {run} has no unfinished work")),
     }

@@ -36,7 +36,7 @@ pub(super) struct RunArgs {
     #[arg(value_name = "TASK", conflicts_with = "prompt")]
     tasks: Vec<String>,
 
-    /// Run all tasks that have instructions and are not completed
+    /// Run all incomplete tasks that have instructions
     #[arg(long, conflicts_with_all = ["tasks", "prompt"], hide_short_help = true)]
     all: bool,
 
@@ -230,7 +230,7 @@ impl RunArgs {
         if let (Some(mode), Some(own)) = (self.mode(), command.mode()) {
             let work = self.subject().words();
             return Err(Failure::usage(format!(
-                "`nightwright {own}` cannot be combined with --mode {mode}"
+                "cannot combine `nightwright {own}` with --mode {mode}"
             ))
             .hint(format!("run `nightwright run --mode {mode}{work}`")));
         }

@@ -72,8 +72,8 @@ enum ServiceCommand {
 
 #[derive(Clone, Debug, Args)]
 struct InstallArgs {
-    /// Task whose last run is resumed, or a run that has not ended [default: the task of the active
-    /// or last run; without a task, that run]
+    /// Task whose last run the unit resumes, or a run that has not ended [default: the task of the
+    /// active or last run; without a task, that run]
     #[arg(value_name = "TASK|RUN")]
     which: Option<String>,
 
@@ -99,7 +99,7 @@ struct InstallArgs {
 
 #[derive(Clone, Debug, Args)]
 struct RemoveArgs {
-    /// Name of the unit: the task, the run, or the name given with `--name`
+    /// Name of the unit: the task, the run, or the value of `--name`
     #[arg(value_name = "NAME")]
     name: String,
 }
@@ -135,7 +135,7 @@ fn startable(program: String) -> Result<String, Failure> {
 
 fn file_of(name: &str) -> Result<PathBuf, Failure> {
     systemd::file(name, env::var_os).ok_or_else(|| {
-        Failure::trouble("`HOME` is not set to an absolute path")
+        Failure::trouble("`HOME` is not an absolute path")
             .hint("set HOME: user services are files in your home folder")
     })
 }
@@ -308,7 +308,7 @@ fn carry_out(command: &[String]) -> Result<(), Failure> {
     };
     let refused = |why: &str| {
         Failure::trouble(format!("`{shown}` failed: {}", why.trim()))
-            .hint(format!("run `{shown}` yourself; the unit file is already written"))
+            .hint(format!("run `{shown}` yourself; the unit file already exists"))
     };
     let answer = process::run_captured(question).map_err(|error| refused(&error.to_string()))?;
     match answer.ended {

@@ -55,8 +55,8 @@ Fields of the --json object (times are in UTC, unknown values are null):
   run               ID of the run
   state             running, ended, crashed (the process exited before the run ended) or unknown
                     (not running, and the journal is unreadable)
-  is_rehearsal      whether the agent is a script (--dry-run): nothing is spent, and every cost is
-                    the script's
+  is_rehearsal      whether the agent is a script (--dry-run): it spends nothing, and every cost
+                    comes from the script
   pid               process ID of nightwright
   task, goal        name of the task, first line of the goal
   mode, project     mode, project folder
@@ -81,14 +81,14 @@ Fields of the --json object (times are in UTC, unknown values are null):
   estimated_end     estimated end of the run at this rate
   idle, idle_limit  consecutive iterations without progress, and the number of them that ends the
                     run (0: never)
-  failing           {checks, tests}: what failed when the checks last ran; tests is {failed, total}
-                    or null
+  failing           {checks, tests}: failures when the checks last ran; tests is {failed, total} or
+                    null
   failing_curve     history of failing tests or checks, as text, or null
   without_improvement, no_improvement_limit
                     consecutive iterations in which no further check or test passed, and the number
                     of them that ends the run (0: never)
   flaky             list of the commands of flaky checks
-  stop              after_iteration or now, if a stop was requested
+  stop              after_iteration or now, if you requested a stop
   paused            whether the run is paused
   denied            denied commands, each {tool, command, rule}: rule is the value for
                     --allowed-tools that allows it, or null

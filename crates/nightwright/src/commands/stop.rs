@@ -41,7 +41,7 @@ pub(super) fn stop(options: &StopArgs) -> Result<ExitCode, Failure> {
         found.send(&view, &ControlRequest::Stop { when })?;
         match when {
             StopWhen::AfterIteration if view.iteration.is_none() => format!("stopping run {run}"),
-            StopWhen::AfterIteration => format!("run {run} will stop after this iteration"),
+            StopWhen::AfterIteration => format!("run {run} stops after this iteration"),
             StopWhen::Now => format!("stopping run {run}"),
         }
     };

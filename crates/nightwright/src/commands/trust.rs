@@ -67,7 +67,7 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
         return Ok(if open.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     if open.is_empty() {
-        print("Everything is approved.")?;
+        print("You have approved everything.")?;
         return Ok(ExitCode::SUCCESS);
     }
     let refusal =

@@ -106,8 +106,8 @@ Fields of the --json object:
   cost_usd      cost in US dollars
   run           ID of the run, or null
   run_folder    folder with its journal, prompts and output, or null
-  report        path of the report relative to the project, or null: it is written for pass and
-                fail, but not in a rehearsal";
+  report        path of the report relative to the project, or null: nightwright writes it for
+                pass and fail, but not in a rehearsal";
 
 impl VerifyArgs {
     /// Whether the command uses settings without approval.
@@ -182,8 +182,8 @@ fn can_judge(settings: &Settings) -> Result<(), Failure> {
     if run_limits::can_judge(settings) {
         return Ok(());
     }
-    Err(Failure::usage("cannot verify: no checks are configured and `verify.model` is off")
-        .hint("set `verify.commands`, or `verify.model` to auto, or give a command with --verify"))
+    Err(Failure::usage("cannot verify: there are no checks, and `verify.model` is off")
+        .hint("set `verify.commands`, or `verify.model` to auto, or pass a command with --verify"))
 }
 
 /// Returns the state of the project at the start of the task's last run, from which changes are

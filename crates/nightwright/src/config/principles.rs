@@ -89,7 +89,7 @@ fn to_be_collected(
                 "`principles.collect` lets the agent write TOML, and `principles.file` names \
                  `{file}`"
             ))
-            .hint(format!("choose a file that ends in `.toml`; it is currently set by {origin}"))
+            .hint(format!("choose a file that ends in `.toml`; {origin} sets the current one"))
         });
     }
     if is_own(project, &file) {
@@ -179,7 +179,7 @@ pub fn own(file: &str, origin: &ValueOrigin) -> Failure {
         "`principles.file` names `{file}`, where nightwright keeps its own files"
     ))
     .hint(format!(
-        "choose a file that ends in `.toml`, such as `{USUAL}`; it is currently set by {origin}"
+        "choose a file that ends in `.toml`, such as `{USUAL}`; {origin} sets the current one"
     ))
 }
 

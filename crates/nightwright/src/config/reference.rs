@@ -71,8 +71,8 @@ fn add_passed_on(text: &mut String) {
     text.push_str(
         "\n## Passed on to the agent\n\n\
          `claude` gets these variables of your environment, and those in `agent.pass_env`. This \
-         applies to attempts and to calls, such\nas a verdict. A credential that matches a \
-         pattern for tools, such as `CARGO_REGISTRY_TOKEN`, is not passed on.\n\n\
+         applies to attempts and to calls, such\nas a verdict. nightwright does not pass on a \
+         credential that matches a pattern for tools, such as `CARGO_REGISTRY_TOKEN`.\n\n\
          | if this is set | variables |\n| --- | --- |\n",
     );
     let mut listed: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -128,7 +128,8 @@ pub fn environment_page() -> String {
     for name in Dialect::Claude.temp_variables() {
         let _ = writeln!(
             text,
-            "| `{name}` | An empty folder for temporary files, removed when the program or the run ends. |"
+            "| `{name}` | An empty folder for temporary files; nightwright removes it when the \
+             program or the run ends. |"
         );
     }
     for (name, value) in Dialect::Claude.environment_sets() {

@@ -48,10 +48,10 @@ pub static VARIABLES: &[Variable] = &[
           `/tmp`."),
     read("HOME", "Home folder, used for the defaults of the folders above."),
     read("PATH", "Folders to search for programs."),
-    read("NO_COLOR", "Turns colors off, unless `--color always` is given."),
+    read("NO_COLOR", "Turns colors off, except with `--color always`."),
     read("CLICOLOR_FORCE", "Turns colors on without a terminal, unless it is `0`."),
     read("TERM", "`dumb`, or unset, turns colors and the panel off."),
-    read("LC_ALL", "The first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set decides whether \
+    read("LC_ALL", "The first of `LC_ALL`, `LC_CTYPE` and `LANG` with a value decides whether \
           nightwright prints Unicode symbols."),
     read("NIGHTWRIGHT_COMPLETE", "Shell that requests completions, set by completion scripts."),
     read("TZ", "Time zone of displayed times."),

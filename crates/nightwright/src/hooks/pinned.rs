@@ -171,7 +171,7 @@ impl PinnedHooks {
         }
         files::replace_program(&path, bytes).map_err(|error| {
             let why = Failure::because(&error).message;
-            format!("skipped: its copy was changed, and nightwright cannot restore it: {why}")
+            format!("skipped: its copy changed, and nightwright cannot restore it: {why}")
         })?;
         Ok(PinnedCopy { path, put_back: true })
     }

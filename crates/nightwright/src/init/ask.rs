@@ -117,7 +117,7 @@ pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
 
 /// The permission levels. The first is recommended.
 const LEVELS: &str = "
-What may the agent do? It cannot ask during a run: everything else is denied.
+What may the agent do? It cannot ask during a run, and may do nothing else.
   1  usual       create, edit, move and delete files in the project; run its
                  test, build, lint, format and package-manager commands and
                  scripts;

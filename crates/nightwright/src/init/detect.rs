@@ -145,8 +145,8 @@ fn go(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let Some(by) = first(view, &["go.mod"], notes) else {
         let by = first(view, &["go.work"], notes)?;
         notes.push(format!(
-            "`{by}` has its modules in subfolders: `go test ./...` would find none, so no command \
-             is set"
+            "`{by}` has its modules in subfolders: `go test ./...` would find none, so nightwright \
+             sets no command"
         ));
         return Some(DetectedProject { kind: ProjectKind::Go, by, commands: Commands::default() });
     };
@@ -177,7 +177,9 @@ fn dotnet(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProjec
         (1, _) => format!(" {}", shell_words::quote(&by)),
         _ => {
             let all = [solutions, projects].concat().join("`, `");
-            notes.push(format!("`dotnet` could not choose between `{all}`: no command is set"));
+            notes.push(format!(
+                "`dotnet` could not choose between `{all}`: nightwright sets no command"
+            ));
             return Some(DetectedProject {
                 kind: ProjectKind::Dotnet,
                 by,

@@ -43,8 +43,9 @@ pub fn check_new(project: &Path, existing: ExistingConfig) -> Result<(), Failure
     check_inside(project, &project.join(CONFIG)).map_err(|error| Failure::because(&error))?;
     match existing {
         ExistingConfig::Refused if fs::symlink_metadata(project.join(CONFIG)).is_ok() => {
-            Err(Failure::trouble(format!("{CONFIG} already exists"))
-                .hint("replace it with `--yes`; the old one is kept as `config.toml.bak`"))
+            Err(Failure::trouble(format!("{CONFIG} already exists")).hint(
+                "replace it with `--yes`; nightwright keeps the old one as `config.toml.bak`",
+            ))
         }
         ExistingConfig::Refused | ExistingConfig::Kept => Ok(()),
     }
@@ -72,14 +73,16 @@ impl FilePlan {
                     placing.push(&ignore, &text);
                 }
             }
-            Err(_) => placing.notes.push(format!("`{ignore}` is not UTF-8 and is left as it is")),
+            Err(_) => placing
+                .notes
+                .push(format!("`{ignore}` is not UTF-8; nightwright leaves it unchanged")),
         }
         for (name, text) in hook_samples() {
             let path = format!("{FOLDER}/hooks/{name}.sample");
             let is_there = fs::symlink_metadata(project.join(&path)).is_ok();
             match existing {
                 ExistingConfig::Refused if is_there => {
-                    placing.notes.push(format!("`{path}` exists and is left as it is"));
+                    placing.notes.push(format!("`{path}` exists; nightwright leaves it unchanged"));
                 }
                 ExistingConfig::Refused | ExistingConfig::Kept => placing.push(&path, &text),
             }
@@ -195,7 +198,7 @@ fn take_back(
         drop(fs::remove_dir(folder));
     }
     if left.is_empty() {
-        failure.and("nothing was changed")
+        failure.and("nightwright changed nothing")
     } else {
         failure.hint(format!("restore these yourself: {}", left.join(", ")))
     }
@@ -215,7 +218,7 @@ mod tests {
         }
         let failure = placing.write(project.path()).unwrap_err();
         assert!(failure.message.contains("a/b/c/d"), "{failure}");
-        assert!(failure.message.ends_with("; nothing was changed"), "{failure}");
+        assert!(failure.message.ends_with("; nightwright changed nothing"), "{failure}");
         assert_eq!(fs::read_to_string(project.path().join("old")).unwrap(), "mine");
         assert_eq!(fs::read_dir(project.path()).unwrap().count(), 1);
     }

@@ -173,8 +173,8 @@ impl Import {
                     let flag = task.map(|task| format!(" --task {task}")).unwrap_or_default();
                     let value = value.without_secrets();
                     notes.push(format!(
-                        "skipped `{name} = {value}` of {source} because you were not asked; to set \
-                         it, run `nightwright config set{flag} {name} VALUE`"
+                        "skipped `{name} = {value}` of {source}, because nightwright could not ask \
+                         you; to set it, run `nightwright config set{flag} {name} VALUE`"
                     ));
                 }
                 !is_gated
@@ -186,7 +186,9 @@ impl Import {
             drop(&mut unit.settings, task.as_deref());
         }
         if *commands != Commands::default() {
-            notes.push(format!("skipped the commands of {source} because you were not asked"));
+            notes.push(format!(
+                "skipped the commands of {source}, because nightwright could not ask you"
+            ));
         }
         notes
     }

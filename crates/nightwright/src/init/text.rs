@@ -230,7 +230,7 @@ const VERIFY_MORE: &str = "\
 ";
 
 const AGENT: &str = "
-# Permissions of the agent. It cannot ask: everything else is denied.
+# Permissions of the agent. It cannot ask, and may do nothing else.
 [agent]
 # usual: edit files and run the usual commands of this type of project; edits: edit files;
 # bypass: everything; none: the agent's own settings decide. `allowed_tools` adds to the first two.
@@ -266,7 +266,7 @@ const REST: &str = "\
 # The model for the work; by default that of the agent.
 [model]
 #name = \"sonnet\"
-# Used after three consecutive iterations without progress, by changes or by checks.
+# Used after three consecutive iterations without progress in changes or checks.
 #escalate = \"opus\"
 # Used when the model is overloaded.
 #fallback = \"haiku\"

@@ -217,7 +217,7 @@ fn without_checks(settings: &Settings) -> Option<&'static str> {
              or pass --verify CMD"
         }
         VerdictMode::Off => {
-            "no checks and no model: nothing is verified. To add a check, run \
+            "no checks and no model: nightwright verifies nothing. To add a check, run \
              `nightwright init` or pass --verify CMD"
         }
     })

@@ -36,7 +36,7 @@ const SCENE: [(&str, &str); 6] = [
     ("`model`", "the model it reports; by default the requested one"),
     (
         "`replies`",
-        "replies to further messages of a session that stays open, after its turn has ended: a string, or \
+        "replies to further messages of a session that stays open after its turn: a string, or \
          `{ steps = [...], says = \"...\" }`; the last one repeats",
     ),
 ];
@@ -65,7 +65,7 @@ const STEPS: [(&str, &str); 15] = [
         "runs a command with `sh`; an exit code other than 0 is a tool error",
     ),
     ("`{ read = \"path\" }`", "reads a file"),
-    ("`{ denied = \"Bash\" }`", "tries to use this tool and is denied"),
+    ("`{ denied = \"Bash\" }`", "tries to use this tool without permission"),
     (
         "`{ denied = \"Bash\", command = \"make\" }`",
         "tries to run this command, which runs if the permissions of the run allow it",
@@ -75,9 +75,9 @@ const STEPS: [(&str, &str); 15] = [
     ("`{ flood = 100000 }`", "prints this number of bytes in lines that are not messages"),
     (
         "`{ quota = 80, window = \"five_hour\" }`",
-        "reports how much of the account's quota is used, in percent; or `\"seven_day\"`",
+        "reports the used share of the account's quota, in percent; or `\"seven_day\"`",
     ),
-    ("`{ compact = true }`", "the context is full and is replaced by a summary"),
+    ("`{ compact = true }`", "a summary replaces the full context"),
     ("`{ run = \"command\", times = 30 }`", "repeats the step; every step can have `times`"),
     ("`{ repeat = [...], times = 10 }`", "repeats these steps"),
 ];
@@ -91,17 +91,17 @@ const ENDS: [(&str, &str); 21] = [
     ("`{ signal = 9 }`", "this signal kills it, without a result"),
     ("`{ silent_exit = 0 }`", "exits with this code, without any output"),
     ("`{ bad_start = \"...\" }`", "prints this on standard error and exits with 1"),
-    ("`{ max_turns = true }`", "the maximum number of turns is reached"),
-    ("`{ budget = true }`", "the cost cap is reached"),
-    ("`{ limit = \"2h13m\" }`", "the account's usage limit is reached, and resets after this time"),
+    ("`{ max_turns = true }`", "reaches the maximum number of turns"),
+    ("`{ budget = true }`", "reaches the cost cap"),
+    ("`{ limit = \"2h13m\" }`", "reaches the account's usage limit, which resets after this time"),
     ("`{ limit_unknown = true }`", "too many requests, with an unknown reset time"),
     ("`{ overloaded = true }`", "the provider is overloaded"),
-    ("`{ network = true }`", "the provider cannot be reached"),
-    ("`{ auth = \"...\" }`", "the login is refused with this message"),
+    ("`{ network = true }`", "cannot reach the provider"),
+    ("`{ auth = \"...\" }`", "the provider refuses the login with this message"),
     ("`{ billing = true }`", "the account has no credit"),
     ("`{ too_long = true }`", "the prompt is too long for the model"),
     ("`{ no_model = true }`", "the model does not exist"),
-    ("`{ error = \"...\" }`", "the request is rejected with this message"),
+    ("`{ error = \"...\" }`", "the provider rejects the request with this message"),
     ("`{ refuse = true }`", "the model declines"),
     ("`{ output_limit = true }`", "the answer is too long"),
 ];

@@ -62,7 +62,7 @@ pub enum ProviderFailure {
     /// Too many requests, with an unknown reset time.
     LimitUnknown,
     Overloaded,
-    /// The provider could not be reached.
+    /// The agent could not reach the provider.
     Network,
     /// The login was refused, with this message.
     Auth(String),

@@ -164,7 +164,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = RunId("20261116-183131-0a1b".to_owned());
         let why = program(&run, Some(folder.path().as_os_str())).unwrap_err();
-        assert!(why.ends_with("was not found in PATH"), "{why}");
+        assert!(why.ends_with("is not in PATH"), "{why}");
         assert!(program(&run, None).is_err());
     }
 }

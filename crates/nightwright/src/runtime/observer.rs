@@ -167,7 +167,7 @@ impl WorkspaceObserver {
         }
         if let Err(error) = self.workspace.save_start_tree(now, &self.folder) {
             let text = "cannot save the uncommitted files at the start of the run";
-            self.warnings.push(format!("{text}, so they will not be compared: {error}"));
+            self.warnings.push(format!("{text}, so nightwright does not compare them: {error}"));
         }
     }
 }

@@ -66,7 +66,7 @@ pub enum LockError {
 
 /// Another process holds the lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is held by {}", path.display(), name(owner.as_ref()))]
+#[error("`{}` is in use by {}", path.display(), name(owner.as_ref()))]
 pub struct LockHeld {
     /// The path of the lock file.
     pub path: PathBuf,
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "`{}` is held by process {pid}, which has been running 20261115-233412-7f3a \
+                "`{}` is in use by process {pid}, which has been running 20261115-233412-7f3a \
                  since 2026-11-15T23:34:12Z",
                 path.display()
             )

@@ -127,7 +127,7 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
     file.as_file().sync_all().map_err(cant)?;
     let written = unpack::inspect(file.as_file_mut()).map_err(refused)?;
     if written != (task.name().clone(), size) {
-        return Err(refused("it changed while it was archived".to_owned()));
+        return Err(refused("it changed while nightwright archived it".to_owned()));
     }
     let name = file_name(task.name(), now);
     file.persist_noclobber(folder.join(&name)).map_err(|error| cant(error.error))?;
@@ -139,7 +139,7 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
 pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> {
     let refused = |why: String| {
         Failure::trouble(format!("cannot restore the archive `{}`: {why}", archive.display()))
-            .and("nothing was written")
+            .and("nightwright wrote nothing")
     };
     let mut file = open(archive)?;
     let (name, _) = unpack::inspect(&mut file).map_err(refused)?;
@@ -150,13 +150,13 @@ pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> 
         if error.is_taken() {
             already_there(task.name())
         } else {
-            Failure::because(&error).and("nothing was restored")
+            Failure::because(&error).and("nightwright restored nothing")
         }
     };
     let staging = Staging::new(&task.folder()).map_err(cant)?;
     unpack::unpack(&mut file, &staging.folder()).map_err(|error| {
         Failure::trouble(format!("cannot unpack `{}`: {}", archive.display(), chain(&error)))
-            .and("nothing was restored")
+            .and("nightwright restored nothing")
     })?;
     staging.commit().map_err(cant)?;
     // The task is restored even if this cannot be recorded.

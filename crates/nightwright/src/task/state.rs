@@ -62,7 +62,7 @@ pub enum TaskStatus {
     Running,
     /// The work is complete.
     Completed,
-    /// Stopped after an iteration, as requested.
+    /// You stopped the run after an iteration.
     Stopped,
     /// The last run was interrupted, or it crashed.
     Interrupted,
@@ -231,7 +231,7 @@ impl TaskState {
             })?;
         }
         task.write(STATE, &state.to_bytes())?;
-        Ok(warning.map(|warning| format!("{warning}; the file is kept as `{BROKEN}`")))
+        Ok(warning.map(|warning| format!("{warning}; nightwright keeps the file as `{BROKEN}`")))
     }
 
     /// Adds runs that were not recorded, and the rest of a run whose process was killed.

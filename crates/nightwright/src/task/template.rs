@@ -274,7 +274,7 @@ fn user_folder() -> Result<PathBuf, Failure> {
     let file = config::user_file(|name| env::var_os(name));
     let folder = file.as_deref().and_then(Path::parent).map(Path::to_owned);
     folder.ok_or_else(|| {
-        Failure::trouble("neither `XDG_CONFIG_HOME` nor `HOME` is set to an absolute path")
+        Failure::trouble("neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path")
             .hint("set one of them to use templates for all projects")
     })
 }

@@ -134,13 +134,14 @@ impl Workspace {
 
     fn note_gaps(&mut self, gone: bool, left: &[PathBuf]) {
         if gone {
-            let what = "the commit at the start of the run can no longer be compared";
+            let what = "nightwright can no longer compare the changes with the commit at the start \
+                        of the run";
             self.gaps.push(TamperFinding { path: ".git".to_owned(), what: what.to_owned() });
         }
         if let Some(first) = left.iter().min() {
             let what = match left.len() {
-                1 => "one changed file was not compared: there are too many".to_owned(),
-                count => format!("{count} changed files were not compared: there are too many"),
+                1 => "did not compare 1 changed file: there are too many".to_owned(),
+                count => format!("did not compare {count} changed files: there are too many"),
             };
             self.gaps.push(TamperFinding { path: first.to_string_lossy().into_owned(), what });
         }

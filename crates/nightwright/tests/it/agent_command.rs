@@ -120,7 +120,7 @@ fn a_program_that_cannot_run_is_named_before_anything_starts() {
         output.err.replace(env.path("").to_str().unwrap(), "~/").trim_end().to_owned()
     };
     assert_snapshot!(refusal("no-such-agent -x", 1), @"
-    error: `no-such-agent` was not found in PATH
+    error: `no-such-agent` is not in PATH
     hint: install it, or give its full path
     ");
     assert_snapshot!(refusal("./no-such-agent", 1), @"

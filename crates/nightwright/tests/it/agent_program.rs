@@ -121,7 +121,7 @@ fn a_script_without_its_interpreter_is_not_called_missing() {
 fn a_program_for_another_system_is_not_called_missing() {
     assert_snapshot!(refusal_of("\u{7f}ELF and nothing else"), @"
     error: cannot start `~/bin/claude`: Exec format error (os error 8)
-    hint: reinstall it: it may be built for another system
+    hint: reinstall it: it may be for another system
     ");
 }
 
@@ -132,14 +132,14 @@ fn a_program_that_fails_dies_or_talks_nonsense_is_quoted() {
     hint: run `~/bin/claude --version` by hand to see why
     ");
     assert_snapshot!(refusal_of("#!/bin/sh\nkill -SEGV $$\n"), @"
-    error: `~/bin/claude --version` was killed by signal 11
+    error: signal 11 killed `~/bin/claude --version`
     hint: run `~/bin/claude --version` by hand to see why
     ");
     assert_snapshot!(refusal_of("#!/bin/sh\nprintf 'Usage: \\033[2Jclaude\\n...\\n'\n"), @"
-    error: `~/bin/claude --version` printed `Usage: claude` where a version such as `2.1.325 (Claude Code)` was expected
+    error: `~/bin/claude --version` printed `Usage: claude`, not a version such as `2.1.325 (Claude Code)`
     hint: check that this is Claude Code: `type -a claude` lists all programs with that name
     ");
-    assert!(refusal_of("#!/bin/sh\n").contains("printed nothing where"));
+    assert!(refusal_of("#!/bin/sh\n").contains("printed nothing, not a version"));
 }
 
 #[test]

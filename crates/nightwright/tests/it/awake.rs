@@ -158,7 +158,7 @@ fn without_an_inhibitor_the_run_continues() {
     let mut command = command(&env, &["-v"]);
     command.env("PATH", env.path("bin"));
     let output = finish(command.spawn().unwrap()).exits(0);
-    let line = "cannot keep the machine awake: `systemd-inhibit` was not found in PATH";
+    let line = "cannot keep the machine awake: `systemd-inhibit` is not in PATH";
     assert_eq!(output.err.matches(line).count(), 1, "{}", output.err);
 }
 

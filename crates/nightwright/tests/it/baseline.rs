@@ -73,7 +73,8 @@ fn a_check_whose_program_is_missing_refuses_the_run_and_says_how_to_continue() {
     let env = TestEnv::new();
     let check = "no-such-program-here --all";
     let output = env.rehearse(WORKS, "3", &["--verify", check]).exits(2).says(&[
-        "Not started: `no-such-program-here --all` cannot run: `no-such-program-here` was not found in PATH",
+        "Not started: `no-such-program-here --all` cannot run: `no-such-program-here` is not in \
+         PATH",
         "--no-baseline",
     ]);
     let journal = env.journal();
@@ -103,7 +104,8 @@ fn a_program_missing_inside_the_check_is_a_warning() {
     env.rehearse(WORKS, "3", &["--verify", "sh t.sh"]).exits(0).says(&[
         "`sh t.sh` failed because `no-such-runner` is missing",
         "the checks gave no result before the first iteration",
-        "judged complete by a model (no check is known to have failed before the run began)",
+        "judged complete by a model (as far as nightwright knows, no check failed before the run \
+         began)",
     ]);
 }
 
@@ -170,7 +172,7 @@ fn a_failure_is_measured_again_because_its_cause_may_be_gone() {
 fn no_check_runs_if_one_of_them_cannot() {
     let env = TestEnv::new();
     let checks = ["--verify", "touch ran", "--verify", "cd . && no-such-program-here"];
-    env.rehearse(WORKS, "1", &checks).exits(2).says(&["`no-such-program-here` was not found"]);
+    env.rehearse(WORKS, "1", &checks).exits(2).says(&["`no-such-program-here` is not in PATH"]);
     assert!(!env.project().join("ran").exists());
 }
 
@@ -195,7 +197,7 @@ fn a_detached_run_stays_at_the_terminal_until_its_checks_can_run() {
     let script = env.script(WORKS);
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script, "--detach"];
     let check = ["--verify", "no-such-program-here"];
-    env.run(&[&run[..], &check].concat()).exits(2).says(&["was not found in PATH"]);
+    env.run(&[&run[..], &check].concat()).exits(2).says(&["is not in PATH"]);
 }
 
 #[test]

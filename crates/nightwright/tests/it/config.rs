@@ -231,7 +231,7 @@ fn a_file_that_is_wrong_is_named_with_line_and_key_and_not_written() {
     ] {
         let env = configured(text);
         env.run(&["config", "list"]).exits(2).says(words);
-        env.run(&["config", "set", "mode", "loop"]).exits(2).says(words).says(&["was not changed"]);
+        env.run(&["config", "set", "mode", "loop"]).exits(2).says(words).says(&["is unchanged"]);
         assert_eq!(text_of(&env), text);
     }
     let env = configured("[limits]\nreserve = 300\n");

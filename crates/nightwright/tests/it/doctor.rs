@@ -123,7 +123,7 @@ fn without_problems_every_finding_is_one_line() {
     ok       git          git VERSION; everything in the project is committed
     ok       config       the configuration is valid
     ok       permissions  usual: The agent may edit files and run: ...
-    ok       state        `~/state/project-xxxxxxxx` can be written
+    ok       state        `~/state/project-xxxxxxxx` is writable
     ok       disk         project: SIZE free, SIZE required
     ...      temp         ...
     ok       checks       `make test` (add --checks to run them once)
@@ -143,11 +143,11 @@ fn on_an_empty_system_every_finding_says_what_to_do() {
     ok       environment  the agent does not get 1 variable:
                           NIGHTWRIGHT_STATE_DIR
     ...      containment  ...
-    warning  git          git was not found: runs work without it
+    warning  git          cannot find git: runs work without it
                           hint: install git to see and undo the agent's changes
     ok       config       the configuration is valid
     ok       permissions  usual: The agent may edit files and run: ...
-    ok       state        `~/state/project-xxxxxxxx` can be written
+    ok       state        `~/state/project-xxxxxxxx` is writable
     ok       disk         project: SIZE free, SIZE required
     ...      temp         ...
     warning  checks       none: only a model judges whether the work is done
@@ -233,8 +233,8 @@ fn many_names_are_wrapped_and_sorted() {
 fn an_outer_session_of_the_agent_is_noticed() {
     let env = healthy();
     let output = doctor(&env, &[], &[("CLAUDECODE", "1"), ("CLAUDE_CODE_SSE_PORT", "7")]).exits(0);
-    let text = "ok       session      running inside an agent session; these variables are not \
-                passed on:\n";
+    let text = "ok       session      running inside an agent session; nightwright does not pass \
+                on these variables:\n";
     assert!(output.out.contains(text), "{}", output.out);
     assert!(output.out.contains("\n                      CLAUDECODE CLAUDE_CODE_SSE_PORT\n"));
     assert!(!doctor(&env, &[], &[]).out.contains("session "));

@@ -309,7 +309,7 @@ fn any_other_exit_is_a_warning_with_the_last_words_and_the_run_continues() {
     assert_eq!(run_outcome(&env.journal()), "completed");
     let expected = [
         ("started", "exited with 3: 7 | 8 | 9"),
-        ("next_iteration", "was killed by signal 9"),
+        ("next_iteration", "killed by signal 9"),
         ("iteration_finished", "exited with 2"),
     ];
     let expected = expected.map(|(hook, why)| (hook.to_owned(), why.to_owned()));
@@ -404,7 +404,7 @@ fn changed_copies_of_hooks_are_not_run() {
         run(&env, &meddling(&env, &harm), &["-m", "1"]).exits(0);
         assert_eq!(failures(&env), [], "{harm}");
         assert_eq!(seen(&env, "ran"), "mine\nmine\n", "{harm}");
-        let warning = "the copy of the hook `iteration_finished` in the run folder was changed";
+        let warning = "the copy of the hook `iteration_finished` in the run folder changed";
         assert_eq!(warnings(&env).iter().filter(|w| w.contains(warning)).count(), 1, "{harm}");
     }
 }

@@ -155,7 +155,7 @@ fn a_configuration_that_exists_is_not_overwritten_without_yes() {
     let output = env.run(&["init"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/config.toml already exists
-    hint: replace it with `--yes`; the old one is kept as `config.toml.bak`
+    hint: replace it with `--yes`; nightwright keeps the old one as `config.toml.bak`
     ");
     assert_eq!(tree(&env.project().join(".nightwright")), ["config.toml"]);
     assert_eq!(text(&env, CONFIG), "mine");
@@ -194,7 +194,7 @@ fn without_a_configuration_what_is_there_stays() {
         (".nightwright/.gitignore", "archive/\nlogs/\nmine\n"),
         (".nightwright/tasks/a/INSTRUCTIONS.md", "Work."),
     ]);
-    env.run(&["init"]).exits(0).says(&["started.sample` exists and is left as it is"]);
+    env.run(&["init"]).exits(0).says(&["started.sample` exists; nightwright leaves it unchanged"]);
     assert_eq!(text(&env, ".nightwright/hooks/started.sample"), "changed");
     let ignored = text(&env, ".nightwright/.gitignore");
     assert!(ignored.starts_with("archive/\nlogs/\nmine\ntasks/*/.status.json\n"), "{ignored}");
@@ -323,7 +323,7 @@ fn files_of_other_tools_are_imported_and_stay_in_place() {
     let output = env.run(&["init", "--yes"]).exits(0).says(&[
         ".ralph/fix_plan.md -> .nightwright/tasks/ralph/TODO.md",
         ".fresher/config.sh -> .nightwright/config.toml: limits.max_iterations = 25",
-        "skipped the commands of fresher (`.fresher`) because you were not asked",
+        "skipped the commands of fresher (`.fresher`), because nightwright could not ask you",
         "skipped `.ralph/AGENT.md`: `.nightwright/AGENTS.md` has another source",
         ".claude/principles.yaml -> .nightwright/principles.toml",
     ]);
@@ -423,7 +423,7 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
             ("Found ralph", "y"),
             ("Found user stories", "no"),
             ("test  [cargo test]", "mkae-check"),
-            ("`mkae-check` was not found in PATH. Enter the command again", "make check"),
+            ("`mkae-check` is not in PATH. Enter the command again", "make check"),
             ("build [cargo build]", "n"),
             ("lint  [cargo clippy --all-targets]", ""),
             ("permissions [1]", "3"),
@@ -453,7 +453,7 @@ fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
         terminal.shows("build [cargo build]");
         terminal.tmux(&["send-keys", key]);
         let screen = terminal.shows(code);
-        assert!(screen.to_lowercase().contains("nothing was written"), "{screen}");
+        assert!(screen.to_lowercase().contains("nightwright wrote nothing"), "{screen}");
         assert_eq!(tree(&env.project()), ["Cargo.toml"]);
     }
 }
@@ -462,7 +462,7 @@ fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
 fn on_a_terminal_replacing_a_configuration_is_a_question() {
     let env = TestEnv::with_files(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
     let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init"));
-    terminal.shows("Replace it? The old one is kept as `config.toml.bak`. [y/N]");
+    terminal.shows("Replace it? nightwright keeps the old one as `config.toml.bak`. [y/N]");
     terminal.types(&["n", "Enter"]);
     terminal.shows("exit=1");
     assert_eq!(text(&env, CONFIG), "mine");

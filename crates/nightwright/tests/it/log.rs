@@ -232,14 +232,14 @@ fn the_log_tells_a_run_section_by_section() {
 
     REHEARSAL OUTPUT:
     [TIME] rehearsal, version 2.1.325
-    [TIME] attempt 1: the request was rejected: API Error: 400 too odd, 1 turn, $0.00 (rehearsed), SPAN
+    [TIME] attempt 1: the provider rejected the request: API Error: 400 too odd, 1 turn, $0.00 (rehearsed), SPAN
 
     --------------------------------------------------------------------------------
     STATUS: failed
     Completed: DATE TIME UTC
     Work: no changes
     Cost: $0.00 (rehearsed) in SPAN
-    Error: the request was rejected: API Error: 400 too odd
+    Error: the provider rejected the request: API Error: 400 too odd
 
     ================================================================================
     END OF RUN

@@ -305,7 +305,7 @@ fn a_task_that_was_taken_as_the_words_of_an_option_is_noticed() {
     let output = env.run(&["run", "-r", "port"]).exits(2);
     assert_eq!(
         output.err,
-        "error: `port` was read as the value of -r/--review-prompt\n\
+        "error: -r/--review-prompt took `port` as its value\n\
          hint: put the task first: run `nightwright run port -r`\n"
     );
     env.run(&["run", "-r", "look at the port"]).exits(2).says(&["name a task (port)"]);
@@ -417,7 +417,7 @@ fn a_run_without_checks_says_first_what_will_judge_it_and_how_to_get_a_check() {
     for (model, what) in [
         ("auto", "no checks: only a model judges the work"),
         ("always", "no checks: only a model judges the work"),
-        ("off", "no checks and no model: nothing is verified"),
+        ("off", "no checks and no model: nightwright verifies nothing"),
     ] {
         let lines = first_lines_without_checks(model);
         let line = format!("  {what}. To add a check, run `nightwright init` or pass --verify CMD");

@@ -340,7 +340,7 @@ fn mistakes_are_reported_before_a_run_begins() {
             "ntfy.sh/topic-of-mine",
             "NIGHTWRIGHT_NOTIFY_URL is `...`, but must be a URL",
         ),
-        ("NIGHTWRIGHT_NOTIFY_URL", "http://10.0.0.1/topic-of-mine", "uses http://"),
+        ("NIGHTWRIGHT_NOTIFY_URL", "http://10.0.0.1/topic-of-mine", "uses unencrypted http://"),
         ("NIGHTWRIGHT_NOTIFY_KIND", "mail", "must be one of `auto`, `ntfy`, `slack`"),
         ("NIGHTWRIGHT_NOTIFY_EVENTS", "morning", "a list of any of `setup_complete`"),
         ("NIGHTWRIGHT_NOTIFY", "[{ kind = 'ntfy' }]", "each with `url`"),

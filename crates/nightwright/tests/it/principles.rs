@@ -83,7 +83,7 @@ fn a_file_that_exists_is_not_overwritten_and_with_yes_it_is_kept() {
     let output = env.run(&["principles", "--preset", "startup"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/principles.toml already exists
-    hint: run `nightwright principles --show` to print it, or add `--yes` to replace it (the old file is kept as `.nightwright/principles.toml.bak`)
+    hint: run `nightwright principles --show` to print it, or add `--yes` to replace it (nightwright keeps the old file as `.nightwright/principles.toml.bak`)
     ");
     assert_eq!(env.read(FILE), "# mine\npreset = \"custom\"\n");
 
@@ -190,7 +190,7 @@ fn the_text_for_the_agent_can_be_shown_before_and_after_writing() {
     - urgency_tiers 3: Everything is urgent: take the shortest path to a usable result.
     - cost_efficiency 9: Use existing libraries and services before building anything.
 
-    No clear preference (meaning of 1 - meaning of 10): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgement); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
+    No clear preference (meaning of 1 - meaning of 10): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgment); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
 
     If two principles conflict with each other, or one conflicts with the task:
 
@@ -198,7 +198,7 @@ fn the_text_for_the_agent_can_be_shown_before_and_after_writing() {
     2. Constraints (what must be, or must not be) come before objectives (what would be good).
     3. Then: legal > security > user intent > data integrity > quality > speed > UX.
 
-    Note the choice and the reason in one sentence, and continue. If these rules do not settle it, continue with other work. Put this on a line of your last message, not indented. The conflict may then be decided for you:
+    Note the choice and the reason in one sentence, and continue. If these rules do not settle it, continue with other work. Put this on a line of your last message, not indented. A council of models may then decide the conflict for you:
 
         PRINCIPLE_CONFLICT_UNRESOLVED: the two sides of the conflict, in one sentence
     ");
@@ -309,7 +309,7 @@ fn with_principles_disabled_none_are_written() {
         assert_eq!(
             output.err,
             format!(
-                "error: principles are turned off: `principles.file` is empty\n\
+                "error: principles are off: `principles.file` is empty\n\
                  hint: unset it: {back}\n"
             )
         );
@@ -379,7 +379,7 @@ fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
 
     for (file, why) in [
         ("", "`principles.file` turns principles off"),
-        (FOREIGN, "it is used as it is"),
+        (FOREIGN, "nightwright uses it unchanged"),
         ("other.yml", "`principles.file` names `other.yml`"),
         (".nightwright/config.toml", "`principles.file` names `.nightwright/config.toml`"),
         ("mine.toml", "`mine.toml` already exists"),
@@ -447,7 +447,7 @@ fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
         terminal.types(&[key]);
         // A line can be wrapped anywhere.
         let screen = terminal.shows(code).to_lowercase().replace('\n', "");
-        assert!(screen.contains("nothing was written"), "{screen}");
+        assert!(screen.contains("nightwright wrote nothing"), "{screen}");
         assert!(!env.project().join(FILE).exists());
     }
 }

@@ -35,7 +35,7 @@ fn every_mode_states_the_rules_for_unattended_work() {
         let text = whole(mode);
         let said = |part: &str| assert!(text.contains(part), "{mode}: `{part}` is not in:\n{text}");
         // No person will answer, nothing keeps running, nothing is skipped or weakened.
-        said("You will not get answers");
+        said("You get no answers");
         said("Never leave work in the background");
         said("Do not skip an item because it is hard");
         said("Never weaken, disable or delete a test or check");
@@ -112,9 +112,9 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
     }
     // The cached part of the second prompt, besides the whole system prompt.
     insta::assert_snapshot!(table, @"
-    loop: 3545 of 3734 bytes, 94%
+    loop: 3542 of 3731 bytes, 94%
     iterative: 3246 of 3435 bytes, 94%
-    plan: 3736 of 3925 bytes, 95%
+    plan: 3733 of 3922 bytes, 95%
     build: 3527 of 3716 bytes, 94%
     prompt: 3159 of 3348 bytes, 94%
     ");

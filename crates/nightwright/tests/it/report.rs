@@ -165,7 +165,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       status: 35/60 items (+5) - orders and invoices moved
     ⚠️ blocked: a password for the staging database. Action: put it into `.env` as STAGING_PASSWORD. Resume: I run the migration
       the agent asked a question: Shall I also move the tests?
-      answered: You will not get an answer. Choose, note the choice, continue.
+      answered: You get no answer. Choose, note the choice, continue.
     ⚠️ denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       claimed complete: running the checks (`cargo test`)
       asking a model whether the work is complete
@@ -299,7 +299,7 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
         + z
         ❌ failed
         │ String to replace not found in file.
-        likely: the text was changed already, or its whitespace differs
+        likely: the text has already changed, or its whitespace differs
         tip: read the file again and copy the text from it
       → Write: b.rs (0.1 KB, 2 lines)
       → mcp__demo__add: a, b

@@ -100,8 +100,8 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
     let page = report(&env, &[]);
     for part in [
         "# Do it all.\n\n**Rehearsal.** Task completed successfully after 2 iterations; \
-         verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the rehearsal agent replaces the real one, ",
-        "| cost | rehearsal, nothing was spent (simulated cost: $0.76) |\n",
+         verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the rehearsal agent replaces the real one and ",
+        "| cost | rehearsal, nothing spent (simulated cost: $0.76) |\n",
         "| cost per accepted change | ",
         "**Iteration 1: rejected.** Claimed by the completion marker; ",
         "- check `test -e done.txt`: failed (exit 1), ",
@@ -237,7 +237,7 @@ fn a_damaged_journal_is_reported_up_to_the_damage_and_says_so() {
     );
     assert!(!output.out.contains("nightwright resume"), "{}", output.out);
     assert!(output.out.contains("## Incomplete"), "{}", output.out);
-    assert!(output.out.contains("this line and all later ones are not shown"), "{}", output.out);
+    assert!(output.out.contains("skipped this line and all later ones"), "{}", output.out);
     assert!(output.out.contains("**Iteration 1:**"), "{}", output.out);
     assert!(env.run(&["report", "--html"]).exits(0).out.contains("<h2>Incomplete</h2>"));
 
@@ -258,7 +258,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
 
     let output = env.run(&["status"]).exits(0).says(&["warning: line 15 of", "is damaged"]);
     assert!(
-        output.out.contains("state         unknown: the end of its journal cannot be read"),
+        output.out.contains("state         unknown: the end of its journal is unreadable"),
         "{}",
         output.out
     );

@@ -341,14 +341,14 @@ fn a_closed_terminal_is_recorded_and_the_run_continues() {
     kill_process(pid(child.id()), Signal::HUP).unwrap();
     finish(child)
         .exits(130)
-        .says(&["Stopping now, because the terminal was closed", "the terminal was closed"]);
+        .says(&["Stopping now, because the terminal closed", "the terminal closed"]);
     let journal = env.journal();
     let Some(Event::Run(RunEvent::Finished { note, .. })) =
         journal.last().map(|record| &record.event)
     else {
         panic!("it has ended")
     };
-    assert_eq!(note.as_deref(), Some("the terminal was closed"));
+    assert_eq!(note.as_deref(), Some("the terminal closed"));
     env.run(&["resume"]).exits(0);
     assert_eq!(run_outcome(&env.journal()), "completed");
 }

@@ -234,6 +234,6 @@ fn an_interrupted_self_test_ends_everything_it_started() {
     kill_process(pid, Signal::INT).unwrap();
     let output = finish(child).exits(130);
     assert_eq!(output.out, "");
-    census(&env).nobody("it was interrupted");
+    census(&env).nobody("you interrupted it");
     assert_eq!(folders(&env), [""; 0]);
 }

@@ -108,10 +108,10 @@ fn mistakes_are_found_before_the_first_run() {
     for (words, error) in [
         (&["run", "a", "nosuch"][..], "Task not found: nosuch"),
         (&["run", "a", "empty"], "Instructions not found"),
-        (&["run", "a", "a"], "the task `a` is named twice"),
+        (&["run", "a", "a"], "you named the task `a` twice"),
         (
             &["run", "a", "fix the tests"],
-            "the goal `fix the tests` cannot be combined with other tasks",
+            "cannot combine the goal `fix the tests` with other tasks",
         ),
         (&["run", "a", "--keep-going"], "--keep-going requires several tasks"),
         (&["run", "--all", "a"], "cannot be used with"),

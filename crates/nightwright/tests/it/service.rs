@@ -98,7 +98,7 @@ fn a_run_stopped_by_the_operator_stays_stopped() {
     env.wait_for("stop_requested");
     child.kill().unwrap();
     child.wait().unwrap();
-    if_needed(&env).exits(0).says(&["a stop was requested for run "]);
+    if_needed(&env).exits(0).says(&[" has a stop request"]);
     assert!(!continued(&env));
 }
 
@@ -110,7 +110,7 @@ fn a_paused_run_waits_for_the_operator() {
     env.wait_for("run_paused");
     signal(&child, Signal::TERM);
     finish(child).exits(130);
-    if_needed(&env).exits(0).says(&["was paused"]);
+    if_needed(&env).exits(0).says(&["is paused"]);
     assert!(!continued(&env));
 }
 
@@ -212,7 +212,7 @@ fn with_enable_the_system_is_notified_and_remove_takes_the_link_away() {
     program(&env, "systemctl", "#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n");
     env.run(&["service", "install", "migrate", "--enable"])
         .exits(1)
-        .says(&["Failed to connect to bus", "yourself; the unit file is already written"]);
+        .says(&["Failed to connect to bus", "yourself; the unit file already exists"]);
     assert!(file.exists());
 }
 

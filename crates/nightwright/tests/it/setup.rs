@@ -114,8 +114,8 @@ fn a_killed_agent_leaves_a_sane_terminal_and_no_process() {
     );
     let terminal = Terminal::run(&env, &env.line("task setup t"));
     let screen = terminal.shows("exit=1");
-    assert!(screen.contains("no instructions were written"), "{screen}");
-    assert!(screen.contains("killed by signal 9"), "{screen}");
+    assert!(screen.contains("the agent wrote no instructions"), "{screen}");
+    assert!(screen.contains("signal 9 killed the agent"), "{screen}");
     env.terminal_is_as_before();
     wait_for_death(env.read("left").trim());
     wait_for_death(env.read("unmarked").trim());
@@ -187,7 +187,7 @@ fn an_edit_that_changes_nothing_is_not_called_a_success() {
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
     let terminal = Terminal::run(&env, &env.line("task edit t"));
     let screen = terminal.shows("exit=1");
-    assert!(screen.contains("nothing was changed; the agent exited with code 3"), "{screen}");
+    assert!(screen.contains("the agent changed nothing; the agent exited with code 3"), "{screen}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn a_run_that_is_running_says_what_it_does_and_against_which_limits() {
         format!(" (pid {})\n", child.id()),
         "goal          Do it all.\n".to_owned(),
         "iteration     1 of at most 5\n".to_owned(),
-        "cost          rehearsal, nothing was spent (simulated cost: $0.00 of $10.00".to_owned(),
+        "cost          rehearsal, nothing spent (simulated cost: $0.00 of $10.00".to_owned(),
         "rehearsal     the rehearsal agent replaces the real one".to_owned(),
         "next          follow its log: nightwright log -f ".to_owned(),
     ] {

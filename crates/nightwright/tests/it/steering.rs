@@ -115,7 +115,7 @@ fn stop_ends_waits_at_once_and_lets_work_go_to_its_end() {
     for phase in PHASES {
         let (env, child) = phase.enter();
         let output = env.run(&["stop"]).exits(0);
-        assert!(output.out.contains("will stop after this iteration"), "{}", output.out);
+        assert!(output.out.contains("stops after this iteration"), "{}", output.out);
         let waits = matches!(phase.name, "back-off" | "limit wait" | "delay");
         if !waits {
             env.wait_for("stop_requested");

@@ -76,7 +76,7 @@ fn a_wait_that_is_too_long_is_reported_in_local_time() {
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
-      next: once the limit has been reset, continue: nightwright resume 20261115-233412-7f3a
+      next: after the limit resets, continue: nightwright resume 20261115-233412-7f3a
     "#);
 }
 

@@ -29,22 +29,22 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
     let output = env.run(&["task", "validate", "t", "--dry-run"]).exits(0);
     insta::assert_snapshot!(output.out, @r"
     required
-      pass  The goal is stated as an outcome
+      pass  The goal is an outcome
       pass  An outsider can check that the work is done
-      pass  Verification: exact commands are given
+      pass  Verification: exact commands
       pass  Scope: what is part of the work, and what is not
-      pass  The work is split into small, ordered parts
+      pass  The work has small, ordered parts
       pass  No open questions, and no person needed
       pass  Constraints: what must not change
     recommended
-      pass  Files and places are named
+      pass  Files and places have names
       pass  There is an example of the expected result
       pass  Guidance for getting stuck
 
-    pass: 7 of 7 required criteria are met, 3 of 3 recommended ones
+    pass: met 7 of 7 required criteria, 3 of 3 recommended ones
     ");
     output.says(&["Next: `nightwright run t`", "cost $0.01 (rehearsed)", REPORT]);
-    assert!(env.read(REPORT).starts_with("# Validation of `t`\n\n**pass**: 7 of 7"));
+    assert!(env.read(REPORT).starts_with("# Validation of `t`\n\n**pass**: met 7 of 7"));
     let asked = env.asked();
     assert_eq!(asked.len(), 1);
     let prompt = asked[0]["prompt"].as_str().unwrap();
@@ -64,7 +64,7 @@ fn a_required_criterion_that_fails_is_an_exit_code_and_a_recommended_one_is_not(
     ));
     let script = "[[validate]]\nfail = [\"scope\"]\nreason = \"no \\u001b[31mline\"\n";
     let output = rehearse(&env, script, 1);
-    assert!(output.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", output.out);
+    assert!(output.out.contains("FAIL: met 6 of 7 required criteria"), "{}", output.out);
     assert!(!output.out.contains('\u{1b}'), "{:?}", output.out);
     output.says(&["Next: `nightwright task edit t`"]);
     assert!(env.read(REPORT).contains("**fail**"), "{}", env.read(REPORT));
@@ -107,7 +107,7 @@ fn an_answer_that_can_not_be_read_is_asked_for_once_more() {
 fn validation_does_not_wait_for_a_limit() {
     let env = with_task();
     rehearse(&env, "[[validate]]\nend = { limit = \"2h\" }\n", 1).says(&[
-        "usage limit is reached until 20",
+        "usage limit, which resets at 20",
         " UTC",
         "retry then",
     ]);
@@ -125,7 +125,7 @@ fn any_program_can_judge_in_plain_text() {
         &format!("cat >asked\ncat <<'X'\nHere it is:\n{answer}\nThat is all.\nX\n"),
     );
     let output = env.run(&["task", "validate", "t", "--agent-command", "sh judge.sh"]).exits(1);
-    assert!(output.out.contains("  FAIL  The goal is stated as an outcome\n        an activity"));
+    assert!(output.out.contains("  FAIL  The goal is an outcome\n        an activity"));
     let asked = env.read("asked");
     assert!(asked.contains("You judge instructions") && asked.contains("All tests pass."));
 }

@@ -211,7 +211,7 @@ fn without_a_verifier_the_error_names_the_setting() {
     let env = without_model();
     env.run(&["verify", "a"])
         .exits(2)
-        .says(&["cannot verify: no checks are configured", "`verify.commands`"]);
+        .says(&["cannot verify: there are no checks", "`verify.commands`"]);
     assert!(env.runs().is_empty());
     env.run(&["verify", "b"]).exits(2).says(&["Task not found: b"]);
 }
@@ -356,7 +356,7 @@ fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
     env.file(".nightwright/config.toml", "verify.model = \"off\"\n");
     run(&[]).says(&[
         "Task completed, not verified (no checks configured), after 1 iteration",
-        "not verified: no checks are configured, and no model was asked",
+        "not verified: there are no checks, and no model judged the work",
         "cost $0.01 (rehearsed: work $0.01 in 1 attempt)",
     ]);
 }

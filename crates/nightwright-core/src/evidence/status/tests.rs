@@ -178,18 +178,15 @@ fn progress_is_counted_however_it_is_written() {
 #[test]
 fn a_field_of_a_wrong_kind_is_ignored_with_a_warning() {
     for (field, warning) in [
-        (r#""worked": "a lot""#, "`worked` is ignored: it must be true or false"),
-        (r#""summary": ["a"]"#, "`summary` is ignored: it must be a string"),
-        (r#""phase": {}"#, "`phase` is ignored: it must be a string"),
-        (r#""status": true"#, "`status` is ignored: it must be a string"),
-        (r#""blockers": 3"#, "`blockers` is ignored: it must be a list of strings"),
-        (
-            r#""total_tasks": "many""#,
-            "`total_tasks` is ignored: it must be a whole number or a list",
-        ),
+        (r#""worked": "a lot""#, "ignoring `worked`: it must be true or false"),
+        (r#""summary": ["a"]"#, "ignoring `summary`: it must be a string"),
+        (r#""phase": {}"#, "ignoring `phase`: it must be a string"),
+        (r#""status": true"#, "ignoring `status`: it must be a string"),
+        (r#""blockers": 3"#, "ignoring `blockers`: it must be a list of strings"),
+        (r#""total_tasks": "many""#, "ignoring `total_tasks`: it must be a whole number or a list"),
         (
             r#""progress": 60"#,
-            "`progress` is ignored: it must be an object with the whole numbers `completed` and `total`",
+            "ignoring `progress`: it must be an object with the whole numbers `completed` and `total`",
         ),
     ] {
         let text = format!(r#"{{"complete": true, {field}}}"#);

@@ -131,7 +131,7 @@ fn a_check_that_cannot_run_ends_the_run_before_anything_is_spent() {
     );
     assert_eq!(
         run.outcome().sentence(0),
-        "Not started: `make test` cannot run: `make` was not found in PATH"
+        "Not started: `make test` cannot run: `make` is not in PATH"
     );
 }
 

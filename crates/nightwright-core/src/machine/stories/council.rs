@@ -105,7 +105,7 @@ fn a_conflict_next_to_a_claim_waits_until_it_is_raised_again() {
         > start
         > iteration A->B promise conflict
           not call_started
-          feedback_added Council: … The conflict was not decided.
+          feedback_added Council: … The council did not decide the conflict.
           gate_started [Promise]
         > checks fail boom
         > iteration B->C conflict

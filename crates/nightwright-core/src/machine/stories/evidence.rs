@@ -244,7 +244,7 @@ fn a_marker_that_was_not_counted_is_explained_to_the_next_iteration() {
         "
         > start
         > iteration A->B ignored-marker
-          feedback_added Marker: Your completion marker was not counted because it stands in a quotation.
+          feedback_added Marker: Your completion marker did not count because it stands in a quotation.
           not gate_started
         > prepared same
           -> start attempt 2 with feedback

@@ -89,7 +89,7 @@ fn no_call_is_made_where_no_iteration_will_follow() {
             > iteration {words}
               not call_started
               feedback_added Watchdog: In the last iteration, the agent gave up
-              feedback_added Council: … The conflict was not decided.
+              feedback_added Council: … The council did not decide the conflict.
             "
         ));
     }
@@ -154,7 +154,7 @@ fn in_the_wrap_up_an_agent_that_asks_has_to_finish_and_end() {
           iteration_started 2 wrap-up
         > agent ready
         > agent asks
-          message_sent: You will not get an answer. This is the last iteration … and stop.
+          message_sent: You get no answer. This is the last iteration … and stop.
         ",
     );
 }
@@ -257,7 +257,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
         > continue
         > surveyed B
           not call_started
-          feedback_added Council: … speed against safety … The conflict was not decided.
+          feedback_added Council: … speed against safety … The council did not decide the conflict.
           iteration_finished 1 Work
         > iteration B->C conflict
           call_started 2 council

@@ -131,7 +131,7 @@ fn a_change_after_the_verdict_voids_it() {
         > call yes
           -> survey
         > surveyed C
-          gate_finished inconclusive: the project changed while it was being judged
+          gate_finished inconclusive: the project changed while a model judged it
           not run_finished
         ",
     );

@@ -111,7 +111,7 @@ fn a_closed_terminal_is_recorded_as_such() {
         > hang up
           stop_requested Now TerminalClosed
         > agent exits
-          run_finished interrupted exit 130 (the terminal was closed)
+          run_finished interrupted exit 130 (the terminal closed)
         ",
     );
     story(

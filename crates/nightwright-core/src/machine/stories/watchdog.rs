@@ -12,7 +12,7 @@ fn a_question_at_the_end_of_a_turn_is_answered_in_the_same_session() {
         > agent ready
         > agent asks
           watchdog_noticed Asking
-          message_sent: You will not get an answer.
+          message_sent: You get no answer.
           -> nudge 1
         > agent turn ends
           -> close input 1
@@ -122,7 +122,7 @@ fn a_surrender_gets_advice_then_root_cause_then_becomes_a_blocker() {
           feedback_added Watchdog: … item seven … The same problem came up in several iterations
         > iteration A->A gives-up
           not call_started
-          feedback_added Watchdog: … item seven … reported to the person
+          feedback_added Watchdog: … item seven … reported it to the person
           blocker_reported item-seven: the agent gave up, in 5 iterations without progress
         > iteration A->A gives-up
           not blocker_reported
@@ -162,7 +162,7 @@ fn a_question_is_answered_by_the_principles_where_there_are_any() {
         > prepared A
         > agent ready
         > agent asks
-          message_sent: You will not get an answer. Decide based on the principles
+          message_sent: You get no answer. Decide based on the principles
         ",
     );
     story(

@@ -259,9 +259,7 @@ impl PendingRequests {
             "pass" | "pass-and-change" | "pass-and-write" => CheckVerdict::Passed,
             "flaky" => CheckVerdict::Flaky,
             "fail" => CheckVerdict::Failed { how: ProcessExit::Code(1) },
-            "missing" => {
-                CheckVerdict::NotStarted { why: "`make` was not found in PATH".to_owned() }
-            }
+            "missing" => CheckVerdict::NotStarted { why: "`make` is not in PATH".to_owned() },
             "time-out" => CheckVerdict::TimedOut,
             "interrupted" => CheckVerdict::Interrupted,
             other => panic!("checks cannot {other}"),

@@ -17,9 +17,9 @@ use crate::run_view::Liveness;
 const STYLE: &str = include_str!("style.css");
 
 /// Explains the cost per accepted change.
-const ACCEPTED_MEANING: &str = "Cost per accepted change is the cost of the run, including calls, divided by \
-    its commits. Without commits, it is divided by the iterations that made progress or whose claim \
-    was accepted.";
+const ACCEPTED_MEANING: &str = "Cost per accepted change is the cost of the run, including calls, \
+    divided by its commits. Without commits, nightwright divides it by the iterations that made \
+    progress or had an accepted claim.";
 
 /// The maximum lengths of the lists on a page.
 #[derive(Clone, Copy, Debug)]

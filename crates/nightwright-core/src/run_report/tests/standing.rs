@@ -27,10 +27,10 @@ fn a_rehearsal_is_called_one_and_never_done() {
     for page in [&markdown, &html] {
         assert!(page.contains("Rehearsal"), "{page}");
         assert!(
-            page.contains("the rehearsal agent replaces the real one, nothing is spent"),
+            page.contains("the rehearsal agent replaces the real one and spends nothing"),
             "{page}"
         );
-        assert!(page.contains("ehearsal, nothing was spent"), "{page}");
+        assert!(page.contains("ehearsal, nothing spent"), "{page}");
         assert!(!page.contains("Completed and verified"), "{page}");
         assert!(!page.to_lowercase().contains("review the changes"), "{page}");
         assert!(page.contains("without --dry-run"), "{page}");
@@ -38,7 +38,7 @@ fn a_rehearsal_is_called_one_and_never_done() {
     assert!(html.contains("<h2>Simulated cost</h2>"), "{html}");
     assert!(!html.contains("Cost by purpose"), "{html}");
     assert!(
-        markdown.contains("| cost | rehearsal, nothing was spent (simulated cost: $"),
+        markdown.contains("| cost | rehearsal, nothing spent (simulated cost: $"),
         "{markdown}"
     );
     let json = serde_json::to_value(&report).unwrap();

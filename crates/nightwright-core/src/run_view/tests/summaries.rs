@@ -55,7 +55,7 @@ fn a_summary_says_what_was_verified_and_by_what() {
         ),
         (
             claimed().gate(passed(Proof::None)),
-            Some("not verified: no checks are configured, and no model was asked"),
+            Some("not verified: there are no checks, and no model judged the work"),
         ),
         (claimed().gate(rejected), Some("claim of iteration 1 not accepted: `make test` failed")),
     ];

@@ -128,7 +128,7 @@ impl LoopDetector {
         if made.times < SAME_CALLS {
             return None;
         }
-        self.repetition(name, input, &format!("was called {SAME_CALLS} times"))
+        self.repetition(name, input, &format!("ran {SAME_CALLS} times"))
     }
 
     fn repetition(&mut self, name: &str, input: &str, what: &str) -> Option<WatchdogFinding> {
@@ -223,7 +223,8 @@ impl LoopDetector {
             return None;
         }
         let signal = WatchdogSignal::Compaction;
-        let text = format!("The context was compacted {} times in one attempt", self.compactions);
+        let text =
+            format!("The agent compacted its context {} times in one attempt", self.compactions);
         Some(WatchdogFinding {
             signal,
             key: watchdog::key(signal, ""),
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!(signals(first), []);
         let finding = detector.call("", "Bash", r#"{"command":"ls"}"#).unwrap();
         assert_eq!(finding.signal, WatchdogSignal::Repetition);
-        assert_eq!(finding.text, r#"Bash was called 20 times with {"command":"ls"}"#);
+        assert_eq!(finding.text, r#"Bash ran 20 times with {"command":"ls"}"#);
         assert_eq!(finding.key, "repetition bash command ls");
         let later = (0..100).map(|_| detector.call("", "Bash", r#"{"command":"ls"}"#));
         assert_eq!(signals(later.collect::<Vec<_>>()), []);

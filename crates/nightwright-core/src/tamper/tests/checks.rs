@@ -16,12 +16,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
     (
         "github",
         &[(".github/workflows/ci.yml", "on: push\nrun: make test\n", "on: push\nrun: true\n")],
-        &[".github/workflows/ci.yml: a CI definition was changed"],
+        &[".github/workflows/ci.yml: a CI definition changed"],
     ),
     (
         "github deleted",
         &[(".github/workflows/ci.yml", "on: push\n", "-")],
-        &[".github/workflows/ci.yml: a CI definition was changed"],
+        &[".github/workflows/ci.yml: a CI definition changed"],
     ),
     (
         "a job that may fail",
@@ -30,38 +30,38 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "jobs:\n  test:\n    run: make test\n",
             "jobs:\n  test:\n    continue-on-error: true\n    run: make test\n",
         )],
-        &[".github/workflows/ci.yml: a CI definition was changed"],
+        &[".github/workflows/ci.yml: a CI definition changed"],
     ),
     (
         "gitlab",
         &[(".gitlab-ci.yml", "a: 1\n", "a: 2\n")],
-        &[".gitlab-ci.yml: a CI definition was changed"],
+        &[".gitlab-ci.yml: a CI definition changed"],
     ),
     (
         "jenkins",
         &[("Jenkinsfile", "sh 'mvn test'\n", "sh 'true'\n")],
-        &["Jenkinsfile: a CI definition was changed"],
+        &["Jenkinsfile: a CI definition changed"],
     ),
     (
         "jenkins may fail",
         &[("Jenkinsfile", "sh 'mvn test'\n", "sh 'mvn test'\nsh 'mvn verify || true '\n")],
-        &["Jenkinsfile: a CI definition was changed"],
+        &["Jenkinsfile: a CI definition changed"],
     ),
     (
         "circle unknown deleted",
         &[(".circleci/config.yml", "?", "-")],
-        &[".circleci/config.yml: a CI definition was changed"],
+        &[".circleci/config.yml: a CI definition changed"],
     ),
     (
         "nightwright",
         &[(".nightwright/config.toml", "a = 1\n", "a = 2\n")],
-        &[".nightwright/config.toml: the nightwright configuration was changed; this run keeps \
-             using the old one"],
+        &[".nightwright/config.toml: the nightwright configuration changed; this run keeps using \
+           the old one"],
     ),
     (
         "nightwright hook added",
         &[(".nightwright/hooks/stop", "-", "#!/bin/sh\n")],
-        &[".nightwright/hooks/stop: a nightwright hook was changed"],
+        &[".nightwright/hooks/stop: a nightwright hook changed"],
     ),
     (
         "jest",
@@ -70,17 +70,17 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "module.exports = {}\n",
             "module.exports = { testPathIgnorePatterns: ['a'] }\n",
         )],
-        &["jest.config.js: the test configuration was changed"],
+        &["jest.config.js: the test configuration changed"],
     ),
     (
         "vitest added to exclude",
         &[("vitest.config.ts", "-", "export default { test: { exclude: ['a'] } }\n")],
-        &["vitest.config.ts: the test configuration was changed"],
+        &["vitest.config.ts: the test configuration changed"],
     ),
     (
         "pytest.ini",
         &[("pytest.ini", "[pytest]\n", "[pytest]\naddopts = --ignore=tests/a\n")],
-        &["pytest.ini: the configuration of the tests or linters was changed"],
+        &["pytest.ini: the configuration of the tests or linters changed"],
     ),
     (
         "setup.cfg",
@@ -89,7 +89,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[metadata]\nname = a\n[tool:pytest]\naddopts = -q\n",
             "[metadata]\nname = a\n[tool:pytest]\naddopts = -q -k fast\n",
         )],
-        &["setup.cfg: the configuration of the tests or linters was changed: [tool:pytest]"],
+        &["setup.cfg: the configuration of the tests or linters changed: [tool:pytest]"],
     ),
     (
         "conftest hook",
@@ -98,7 +98,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "import pytest\n",
             "import pytest\n\ndef pytest_collection_modifyitems(items):\n    items.clear()\n",
         )],
-        &["tests/conftest.py: the pytest configuration was changed: pytest_collection_modifyitems"],
+        &["tests/conftest.py: the pytest configuration changed: pytest_collection_modifyitems"],
     ),
     (
         "pyproject",
@@ -107,9 +107,8 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[project]\nname = 'a'\n[tool.pytest.ini_options]\naddopts = '-q'\n",
             "[project]\nname = 'a'\n[tool.pytest.ini_options]\naddopts = '-q --ignore=a'\n",
         )],
-        &[
-            "pyproject.toml: the configuration of the tests or linters was changed: tool.pytest.ini_options.addopts",
-        ],
+        &["pyproject.toml: the configuration of the tests or linters changed: \
+           tool.pytest.ini_options.addopts"],
     ),
     (
         "coverage lowered",
@@ -118,9 +117,8 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[tool.coverage.report]\nfail_under = 90\n",
             "[tool.coverage.report]\nfail_under = 50\n",
         )],
-        &[
-            "pyproject.toml: the configuration of the tests or linters was changed: tool.coverage.report.fail_under",
-        ],
+        &["pyproject.toml: the configuration of the tests or linters changed: \
+           tool.coverage.report.fail_under"],
     ),
     (
         "npm script",
@@ -129,7 +127,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"scripts":{"test":"jest"}}"#,
             r#"{"scripts":{"test":"jest || true"}}"#,
         )],
-        &["package.json: the project's checks were changed: scripts.test"],
+        &["package.json: the project's checks changed: scripts.test"],
     ),
     (
         "npm scripts removed",
@@ -138,7 +136,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"scripts":{"test":"jest","lint:js":"eslint ."}}"#,
             r#"{"scripts":{}}"#,
         )],
-        &["package.json: the project's checks were changed: scripts.lint:js, scripts.test"],
+        &["package.json: the project's checks changed: scripts.lint:js, scripts.test"],
     ),
     (
         "jest threshold",
@@ -147,7 +145,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"jest":{"coverageThreshold":{"global":{"lines":90}}}}"#,
             r#"{"jest":{"coverageThreshold":{"global":{"lines":10}}}}"#,
         )],
-        &["package.json: the project's checks were changed: jest.coverageThreshold.global.lines"],
+        &["package.json: the project's checks changed: jest.coverageThreshold.global.lines"],
     ),
     (
         "cargo lint",
@@ -156,17 +154,17 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[lints.clippy]\npedantic = 'deny'\n",
             "[lints.clippy]\npedantic = 'allow'\n",
         )],
-        &["Cargo.toml: the checks of `cargo` were changed: lints.clippy.pedantic"],
+        &["Cargo.toml: the checks of `cargo` changed: lints.clippy.pedantic"],
     ),
     (
         "cargo test off",
         &[("Cargo.toml", "[[test]]\nname = 'it'\n", "[[test]]\nname = 'it'\ntest = false\n")],
-        &["Cargo.toml: the checks of `cargo` were changed: test"],
+        &["Cargo.toml: the checks of `cargo` changed: test"],
     ),
     (
         "cargo lib tests off",
         &[("Cargo.toml", "[lib]\nname = 'a'\n", "[lib]\nname = 'a'\ntest = false\n")],
-        &["Cargo.toml: the checks of `cargo` were changed: lib.test"],
+        &["Cargo.toml: the checks of `cargo` changed: lib.test"],
     ),
     (
         "makefile",
@@ -175,12 +173,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "build:\n\tcc a.c\ntest: build\n\t./run\n",
             "build:\n\tcc a.c\ntest: build\n\t./run || true\n",
         )],
-        &["Makefile: the definition of `test` was changed"],
+        &["Makefile: the definition of `test` changed"],
     ),
     (
         "justfile",
         &[("justfile", "test *args:\n    cargo test {{args}}\n", "test *args:\n    true\n")],
-        &["justfile: the definition of `test` was changed"],
+        &["justfile: the definition of `test` changed"],
     ),
     (
         "ctest",
@@ -189,7 +187,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "add_executable(a a.c)\nadd_test(NAME a COMMAND a)\n",
             "add_executable(a a.c)\n",
         )],
-        &["CMakeLists.txt: the selection of tests was changed"],
+        &["CMakeLists.txt: selection of tests changed"],
     ),
     (
         "maven skip",
@@ -198,7 +196,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "<project>\n</project>\n",
             "<project>\n<skipTests>true</skipTests>\n</project>\n",
         )],
-        &["pom.xml: the setup of the tests was changed"],
+        &["pom.xml: setup of the tests changed"],
     ),
     (
         "gradle ignore",
@@ -207,7 +205,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "test {\n  useJUnitPlatform()\n}\n",
             "test {\n  useJUnitPlatform()\n  ignoreFailures = true\n}\n",
         )],
-        &["build.gradle: the setup of the tests was changed"],
+        &["build.gradle: setup of the tests changed"],
     ),
     (
         "dotnet warnings",
@@ -216,12 +214,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "<TreatWarningsAsErrors>true</TreatWarningsAsErrors>\n",
             "<TreatWarningsAsErrors>false</TreatWarningsAsErrors>\n",
         )],
-        &["A.csproj: the checks of the project were changed"],
+        &["A.csproj: the checks of the project changed"],
     ),
     (
         "golangci",
         &[(".golangci.yml", "a: 1\n", "a: 2\n")],
-        &[".golangci.yml: the configuration of the tests or linters was changed"],
+        &[".golangci.yml: the configuration of the tests or linters changed"],
     ),
     (
         "nextest",
@@ -230,9 +228,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[profile.default]\nretries = 0\n",
             "[profile.default]\nretries = 9\n",
         )],
-        &[
-            ".config/nextest.toml: the configuration of the checks was changed: profile.default.retries",
-        ],
+        &[".config/nextest.toml: the configuration of the checks changed: profile.default.retries"],
     ),
 ];
 

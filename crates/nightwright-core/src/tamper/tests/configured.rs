@@ -20,7 +20,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "{\n  // all of it\n  \"compilerOptions\": { \"strict\": true, \"target\": \"es2022\", },\n}\n",
             "{\n  \"compilerOptions\": { \"strict\": false, \"target\": \"es2022\", },\n}\n",
         )],
-        &["tsconfig.json: the compiler's checks were changed: compilerOptions.strict"],
+        &["tsconfig.json: the compiler's checks changed: compilerOptions.strict"],
     ),
     (
         "typescript strict left out",
@@ -29,7 +29,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"compilerOptions":{"strict":true}}"#,
             r#"{"compilerOptions":{}}"#,
         )],
-        &["web/tsconfig.json: the compiler's checks were changed: compilerOptions.strict"],
+        &["web/tsconfig.json: the compiler's checks changed: compilerOptions.strict"],
     ),
     (
         "typescript any",
@@ -38,12 +38,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"compilerOptions":{"strict":true}}"#,
             r#"{"compilerOptions":{"strict":true,"noImplicitAny":false}}"#,
         )],
-        &["tsconfig.app.json: the compiler's checks were changed: compilerOptions.noImplicitAny"],
+        &["tsconfig.app.json: the compiler's checks changed: compilerOptions.noImplicitAny"],
     ),
     (
         "typescript file left out",
         &[("tsconfig.json", r#"{"exclude":["dist"]}"#, r#"{"exclude":["dist","src/broken.ts"]}"#)],
-        &["tsconfig.json: the compiler's checks were changed: exclude"],
+        &["tsconfig.json: the compiler's checks changed: exclude"],
     ),
     (
         "vite test exclude",
@@ -52,7 +52,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "export default defineConfig({\n  plugins: [a()],\n  test: {\n    coverage: { a: 1 },\n    globals: true,\n  },\n});\n",
             "export default defineConfig({\n  plugins: [a()],\n  test: {\n    coverage: { a: 1 },\n    globals: true,\n    exclude: ['src/a.test.ts'],\n  },\n});\n",
         )],
-        &["vite.config.ts: the test configuration was changed"],
+        &["vite.config.ts: the test configuration changed"],
     ),
     (
         "vite test block with include added",
@@ -61,37 +61,37 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "export default { plugins: [] };\n",
             "export default { plugins: [], test: { include: ['src/ok.test.ts'] } };\n",
         )],
-        &["vite.config.ts: the test configuration was changed"],
+        &["vite.config.ts: the test configuration changed"],
     ),
     (
         "new jest with matches",
         &[("jest.config.js", "-", "module.exports = { testMatch: ['<rootDir>/ok/a.js'] };\n")],
-        &["jest.config.js: the test configuration was changed"],
+        &["jest.config.js: the test configuration changed"],
     ),
     (
         "new jest with ignored paths",
         &[("jest.config.js", "-", "module.exports = { testPathIgnorePatterns: ['/x/'] };\n")],
-        &["jest.config.js: the test configuration was changed"],
+        &["jest.config.js: the test configuration changed"],
     ),
     (
         "new vitest with include",
         &[("vitest.config.ts", "-", "export default { test: { include: ['src/ok.test.ts'] } };\n")],
-        &["vitest.config.ts: the test configuration was changed"],
+        &["vitest.config.ts: the test configuration changed"],
     ),
     (
         "jest in package.json",
         &[("package.json", r#"{"jest":{}}"#, r#"{"jest":{"testMatch":["<rootDir>/ok/a.js"]}}"#)],
-        &["package.json: the project's checks were changed: jest.testMatch"],
+        &["package.json: the project's checks changed: jest.testMatch"],
     ),
     (
         "new pytest.ini with one folder",
         &[("pytest.ini", "-", "[pytest]\ntestpaths = tests/unit\n")],
-        &["pytest.ini: the configuration of the tests or linters was changed"],
+        &["pytest.ini: the configuration of the tests or linters changed"],
     ),
     (
         "new pytest.ini deselects",
         &[("pytest.ini", "-", "[pytest]\naddopts = -k fast\n")],
-        &["pytest.ini: the configuration of the tests or linters was changed"],
+        &["pytest.ini: the configuration of the tests or linters changed"],
     ),
     (
         "new pytest section",
@@ -100,14 +100,13 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[project]\n",
             "[project]\n[tool.pytest.ini_options]\naddopts = '-q --deselect tests/a.py::test_a'\ntestpaths = ['tests/unit']\n",
         )],
-        &[
-            "pyproject.toml: the configuration of the tests or linters was changed: tool.pytest.ini_options.addopts, tool.pytest.ini_options.testpaths",
-        ],
+        &["pyproject.toml: the configuration of the tests or linters changed: \
+           tool.pytest.ini_options.addopts, tool.pytest.ini_options.testpaths"],
     ),
     (
         "new eslint that ignores all",
         &[("eslint.config.js", "-", "export default [{ ignores: [\"**\"] }];\n")],
-        &["eslint.config.js: the configuration of the linters was changed"],
+        &["eslint.config.js: the configuration of the linters changed"],
     ),
     (
         "eslint rule off",
@@ -116,7 +115,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "export default [{ rules: { a: 'error' } }];\n",
             "export default [{ rules: { a: 'off' } }];\n",
         )],
-        &["eslint.config.js: the configuration of the linters was changed"],
+        &["eslint.config.js: the configuration of the linters changed"],
     ),
     (
         "eslint ignores sources",
@@ -130,17 +129,17 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[lints.clippy]\nunwrap_used = 'deny'\n",
             "[lints.clippy]\nunwrap_used = 'warn'\n",
         )],
-        &["Cargo.toml: the checks of `cargo` were changed: lints.clippy.unwrap_used"],
+        &["Cargo.toml: the checks of `cargo` changed: lints.clippy.unwrap_used"],
     ),
     (
         "lint left out",
         &[("Cargo.toml", "[lints.clippy]\nunwrap_used = 'warn'\n", "[lints.clippy]\n")],
-        &["Cargo.toml: the checks of `cargo` were changed: lints.clippy.unwrap_used"],
+        &["Cargo.toml: the checks of `cargo` changed: lints.clippy.unwrap_used"],
     ),
     (
         "composer script",
         &[("composer.json", r#"{"scripts":{"test":"phpunit"}}"#, r#"{"scripts":{"test":"true"}}"#)],
-        &["composer.json: the project's checks were changed: scripts.test"],
+        &["composer.json: the project's checks changed: scripts.test"],
     ),
     (
         "taskfile",
@@ -149,7 +148,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "tasks:\n  test:\n    cmds: [go test]\n",
             "tasks:\n  test:\n    cmds: [echo]\n",
         )],
-        &["Taskfile.yml: the definition of `test` was changed"],
+        &["Taskfile.yml: the definition of `test` changed"],
     ),
     (
         "ctest switched off",
@@ -158,12 +157,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "add_test(NAME a COMMAND a)\n",
             "add_test(NAME a COMMAND a)\nset_tests_properties(a PROPERTIES DISABLED TRUE)\n",
         )],
-        &["CMakeLists.txt: the selection of tests was changed"],
+        &["CMakeLists.txt: selection of tests changed"],
     ),
     (
         "new codecov that ignores",
         &[("codecov.yml", "-", "ignore:\n  - src\n")],
-        &["codecov.yml: the test configuration was changed"],
+        &["codecov.yml: the test configuration changed"],
     ),
 ];
 

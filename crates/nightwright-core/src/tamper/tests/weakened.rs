@@ -22,68 +22,68 @@ pub(super) const ROWS: &[TamperCase] = &[
     (
         "rust file deleted",
         &[("tests/a.rs", RS, "-")],
-        &["tests/a.rs: the test file was deleted, with 2 tests: adds, waits"],
+        &["tests/a.rs: test file deleted, with 2 tests: adds, waits"],
     ),
     (
         "js file deleted",
         &[("src/a.test.js", JS, "-")],
-        &["src/a.test.js: the test file was deleted, with 2 tests: adds, fails"],
+        &["src/a.test.js: test file deleted, with 2 tests: adds, fails"],
     ),
     (
         "py file deleted",
         &[("tests/test_a.py", PY, "-")],
-        &["tests/test_a.py: the test file was deleted, with 2 tests: test_adds, test_waits"],
+        &["tests/test_a.py: test file deleted, with 2 tests: test_adds, test_waits"],
     ),
     (
         "go file deleted",
         &[("a/a_test.go", GO, "-")],
-        &["a/a_test.go: the test file was deleted, with 2 tests: TestAdds, TestWaits"],
+        &["a/a_test.go: test file deleted, with 2 tests: TestAdds, TestWaits"],
     ),
     (
         "java file deleted",
         &[("src/test/java/SumTest.java", JAVA, "-")],
-        &["src/test/java/SumTest.java: the test file was deleted, with 2 tests: adds, fails"],
+        &["src/test/java/SumTest.java: test file deleted, with 2 tests: adds, fails"],
     ),
     (
         "kotlin file deleted",
         &[("src/test/kotlin/SumTest.kt", KT, "-")],
-        &["src/test/kotlin/SumTest.kt: the test file was deleted, with 2 tests: adds two, fails"],
+        &["src/test/kotlin/SumTest.kt: test file deleted, with 2 tests: adds two, fails"],
     ),
     (
         "c# file deleted",
         &[("Sum.Tests/SumTests.cs", CS, "-")],
-        &["Sum.Tests/SumTests.cs: the test file was deleted, with 2 tests: Adds, Waits"],
+        &["Sum.Tests/SumTests.cs: test file deleted, with 2 tests: Adds, Waits"],
     ),
     (
         "c++ file deleted",
         &[("test/sum_test.cc", CPP, "-")],
-        &["test/sum_test.cc: the test file was deleted, with 2 tests: Sum, Adds, Sum, Waits"],
+        &["test/sum_test.cc: test file deleted, with 2 tests: Sum, Adds, Sum, Waits"],
     ),
     (
         "bats file deleted",
         &[("test/sum.bats", BATS, "-")],
-        &["test/sum.bats: the test file was deleted, with 2 tests: adds, waits"],
+        &["test/sum.bats: test file deleted, with 2 tests: adds, waits"],
     ),
     (
         "unknown test file deleted",
         &[("tests/big.rs", "?", "-")],
-        &["tests/big.rs: the test file was deleted"],
+        &["tests/big.rs: test file deleted"],
     ),
     (
         "file emptied",
         &[("tests/test_a.py", PY, "\n")],
-        &["tests/test_a.py: the test file was emptied; it had 2 tests: test_adds, test_waits"],
+        &["tests/test_a.py: test file emptied; it had 2 tests: test_adds, test_waits"],
     ),
     (
         "moved out of where tests are run",
         &[("src/a.test.js", JS, "-"), ("old/a.js", "-", JS)],
-        &["src/a.test.js: the test file was deleted, with 2 tests: adds, fails"],
+        &["src/a.test.js: test file deleted, with 2 tests: adds, fails"],
     ),
     // Deleted tests.
     (
         "inline tests deleted",
         &[("src/a.rs", RS, "fn add() {}\n")],
-        &["src/a.rs: 2 tests were deleted: adds, waits"],
+        &["src/a.rs: 2 tests deleted: adds, waits"],
     ),
     (
         "rust test commented out",
@@ -92,12 +92,12 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() { assert!(x); }\n#[test]\nfn b() { assert!(y); }\n",
             "// #[test]\n// fn a() { assert!(x); }\n#[test]\nfn b() { assert!(y); }\n",
         )],
-        &["src/a.rs: 1 test was deleted: a"],
+        &["src/a.rs: 1 test deleted: a"],
     ),
     (
         "rust attribute taken away",
         &[("src/a.rs", "#[test]\nfn a() { assert!(x); }\n", "fn a() { assert!(x); }\n")],
-        &["src/a.rs: 1 test was deleted: a"],
+        &["src/a.rs: 1 test deleted: a"],
     ),
     (
         "js test commented out",
@@ -106,7 +106,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => {\n  expect(f()).toBe(1);\n});\n",
             "/* it('a', () => {\n  expect(f()).toBe(1);\n}); */\n",
         )],
-        &["a.test.js: 1 test was deleted: a"],
+        &["a.test.js: 1 test deleted: a"],
     ),
     (
         "py test renamed away",
@@ -115,7 +115,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f() == 1\n",
             "def _test_a():\n    assert f() == 1\n",
         )],
-        &["test_a.py: 1 test was deleted: test_a"],
+        &["test_a.py: 1 test deleted: test_a"],
     ),
     (
         "go test deleted",
@@ -124,7 +124,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             GO,
             "package a\n\nfunc TestWaits(t *testing.T) {\n\trequire.NoError(t, Wait())\n}\n",
         )],
-        &["a_test.go: 1 test was deleted: TestAdds"],
+        &["a_test.go: 1 test deleted: TestAdds"],
     ),
     (
         "many deleted",
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert a()\ndef test_b():\n    assert b()\ndef test_c():\n    assert c()\ndef test_d():\n    assert d()\n",
             "x = 1\n",
         )],
-        &["test_a.py: 4 tests were deleted: test_a, test_b, test_c and 1 more"],
+        &["test_a.py: 4 tests deleted: test_a, test_b, test_c and 1 more"],
     ),
     (
         "one of two of the same name deleted",
@@ -142,7 +142,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('x', () => { expect(a()).toBe(1); });\nit('x', () => { expect(b(2, 3)).toBe(2); });\n",
             "it('x', () => { expect(a()).toBe(1); });\n",
         )],
-        &["a.test.js: 1 test was deleted: x"],
+        &["a.test.js: 1 test deleted: x"],
     ),
     (
         "replaced by something else",
@@ -151,7 +151,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() { let x = parse(\"12\"); assert_eq!(x.unwrap(), Number::Whole(12)); }\n",
             "#[test]\nfn b() { for one in all() { assert!(one.is_fine()); } }\n",
         )],
-        &["src/a.rs: 1 test was deleted: a"],
+        &["src/a.rs: 1 test deleted: a"],
     ),
     // Disabled tests.
     (
@@ -161,7 +161,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() { assert!(x); }\n",
             "#[test]\n#[ignore]\nfn a() { assert!(x); }\n",
         )],
-        &["src/a.rs: 1 test was disabled: a"],
+        &["src/a.rs: 1 test disabled: a"],
     ),
     (
         "rust ignore above",
@@ -170,7 +170,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() { assert!(x); }\n",
             "#[ignore = \"slow\"]\n#[test]\nfn a() { assert!(x); }\n",
         )],
-        &["src/a.rs: 1 test was disabled: a"],
+        &["src/a.rs: 1 test disabled: a"],
     ),
     (
         "rust module configured away",
@@ -179,7 +179,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             RS,
             "fn add() {}\n#[cfg(any())]\nmod tests {\n    #[test]\n    fn adds() {\n        assert_eq!(add(1, 2), 3);\n        assert!(add(0, 0) == 0);\n    }\n    #[tokio::test]\n    async fn waits() {\n        assert!(wait().await.is_ok());\n    }\n}\n",
         )],
-        &["src/a.rs: 2 tests were disabled: adds, waits"],
+        &["src/a.rs: 2 tests disabled: adds, waits"],
     ),
     (
         "rust early return",
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() {\n    assert!(x);\n}\n",
             "#[test]\nfn a() {\n    return;\n    assert!(x);\n}\n",
         )],
-        &["src/a.rs: 1 test was disabled: a"],
+        &["src/a.rs: 1 test disabled: a"],
     ),
     (
         "js skip",
@@ -197,7 +197,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => { expect(f()).toBe(1); });\n",
             "it.skip('a', () => { expect(f()).toBe(1); });\n",
         )],
-        &["a.test.ts: 1 test was disabled: a"],
+        &["a.test.ts: 1 test disabled: a"],
     ),
     (
         "js xit",
@@ -206,7 +206,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => { expect(f()).toBe(1); });\n",
             "xit('a', () => { expect(f()).toBe(1); });\n",
         )],
-        &["a.test.ts: 1 test was disabled: a"],
+        &["a.test.ts: 1 test disabled: a"],
     ),
     (
         "js suite skipped",
@@ -215,7 +215,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
             "describe.skip('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
         )],
-        &["a.test.ts: 1 test was disabled: a"],
+        &["a.test.ts: 1 test disabled: a"],
     ),
     (
         "js xdescribe",
@@ -224,7 +224,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
             "xdescribe('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
         )],
-        &["a.spec.ts: 1 test was disabled: a"],
+        &["a.spec.ts: 1 test disabled: a"],
     ),
     (
         "js only",
@@ -242,12 +242,12 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => { expect(f()).toBe(1); });\n",
             "it('a', () => { return; expect(f()).toBe(1); });\n",
         )],
-        &["a.test.ts: 1 test was disabled: a"],
+        &["a.test.ts: 1 test disabled: a"],
     ),
     (
         "js todo",
         &[("a.test.ts", "it('a', () => { expect(f()).toBe(1); });\n", "it.todo('a');\n")],
-        &["a.test.ts: 1 test was disabled: a", "a.test.ts: 1 test no longer asserts anything: a"],
+        &["a.test.ts: 1 test disabled: a", "a.test.ts: 1 test no longer asserts anything: a"],
     ),
     (
         "node skip option",
@@ -256,7 +256,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "test('a', () => { assert.equal(f(), 1); });\n",
             "test('a', { skip: true }, () => { assert.equal(f(), 1); });\n",
         )],
-        &["test/a.js: 1 test was disabled: a"],
+        &["test/a.js: 1 test disabled: a"],
     ),
     (
         "py skip",
@@ -265,7 +265,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             PY,
             "import pytest\n\n@pytest.mark.skip(reason='x')\ndef test_adds():\n    assert add(1, 2) == 3\n    assert add(0, 0) == 0\n\nclass TestWaiting:\n    def test_waits(self):\n        assert wait().ok\n",
         )],
-        &["test_a.py: 1 test was disabled: test_adds"],
+        &["test_a.py: 1 test disabled: test_adds"],
     ),
     (
         "py xfail",
@@ -274,7 +274,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f()\n",
             "@pytest.mark.xfail\ndef test_a():\n    assert f()\n",
         )],
-        &["test_a.py: 1 test was disabled: test_a"],
+        &["test_a.py: 1 test disabled: test_a"],
     ),
     (
         "py skip inside",
@@ -283,7 +283,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f()\n",
             "def test_a():\n    pytest.skip('later')\n    assert f()\n",
         )],
-        &["test_a.py: 1 test was disabled: test_a"],
+        &["test_a.py: 1 test disabled: test_a"],
     ),
     (
         "py class skipped",
@@ -292,7 +292,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "class TestA(TestCase):\n    def test_a(self):\n        self.assertTrue(f())\n",
             "@unittest.skip('x')\nclass TestA(TestCase):\n    def test_a(self):\n        self.assertTrue(f())\n",
         )],
-        &["test_a.py: 1 test was disabled: test_a"],
+        &["test_a.py: 1 test disabled: test_a"],
     ),
     (
         "py module skipped",
@@ -301,7 +301,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f()\n",
             "pytestmark = pytest.mark.skip\n\ndef test_a():\n    assert f()\n",
         )],
-        &["test_a.py: 1 test was disabled: test_a"],
+        &["test_a.py: 1 test disabled: test_a"],
     ),
     (
         "py early return",
@@ -310,7 +310,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a(self):\n    assert f()\n",
             "def test_a(self):\n    return\n    assert f()\n",
         )],
-        &["test_a.py: 1 test was disabled: test_a"],
+        &["test_a.py: 1 test disabled: test_a"],
     ),
     (
         "go skip",
@@ -319,7 +319,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "func TestA(t *testing.T) {\n\trequire.True(t, f())\n}\n",
             "func TestA(t *testing.T) {\n\tt.Skip(\"flaky\")\n\trequire.True(t, f())\n}\n",
         )],
-        &["a_test.go: 1 test was disabled: TestA"],
+        &["a_test.go: 1 test disabled: TestA"],
     ),
     (
         "junit disabled",
@@ -328,7 +328,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             JAVA,
             "class SumTest {\n  @Disabled\n  @Test\n  void adds() {\n    assertEquals(3, add(1, 2));\n    assertEquals(0, add(0, 0));\n  }\n\n  @Test\n  public void fails() {\n    assertThrows(E.class, () -> add(null));\n  }\n}\n",
         )],
-        &["src/test/java/ATest.java: 1 test was disabled: adds"],
+        &["src/test/java/ATest.java: 1 test disabled: adds"],
     ),
     (
         "junit class ignored",
@@ -337,7 +337,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "public class ATest {\n  @Test\n  public void a() { assertTrue(f()); }\n}\n",
             "@Ignore\npublic class ATest {\n  @Test\n  public void a() { assertTrue(f()); }\n}\n",
         )],
-        &["ATest.java: 1 test was disabled: a"],
+        &["ATest.java: 1 test disabled: a"],
     ),
     (
         "kotlin ignore",
@@ -346,7 +346,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "@Test\nfun a() { assertTrue(f()) }\n",
             "@Test\n@Ignore\nfun a() { assertTrue(f()) }\n",
         )],
-        &["ATest.kt: 1 test was disabled: a"],
+        &["ATest.kt: 1 test disabled: a"],
     ),
     (
         "xunit skip",
@@ -355,7 +355,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "[Fact]\npublic void A() { Assert.True(F()); }\n",
             "[Fact(Skip = \"later\")]\npublic void A() { Assert.True(F()); }\n",
         )],
-        &["ATests.cs: 1 test was disabled: A"],
+        &["ATests.cs: 1 test disabled: A"],
     ),
     (
         "nunit ignore",
@@ -364,7 +364,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "[Test]\npublic void A() { Assert.That(F(), Is.True); }\n",
             "[Test]\n[Ignore(\"x\")]\npublic void A() { Assert.That(F(), Is.True); }\n",
         )],
-        &["ATests.cs: 1 test was disabled: A"],
+        &["ATests.cs: 1 test disabled: A"],
     ),
     (
         "gtest disabled",
@@ -373,7 +373,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "TEST(A, Works) {\n  EXPECT_EQ(f(1), 2);\n}\n",
             "TEST(A, DISABLED_Works) {\n  EXPECT_EQ(f(1), 2);\n}\n",
         )],
-        &["test/a_test.cc: 1 test was disabled: A, DISABLED_Works"],
+        &["test/a_test.cc: 1 test disabled: A, DISABLED_Works"],
     ),
     (
         "bats skip",
@@ -382,7 +382,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "@test \"a\" {\n  run f\n  assert_success\n}\n",
             "@test \"a\" {\n  skip\n  run f\n  assert_success\n}\n",
         )],
-        &["a.bats: 1 test was disabled: a"],
+        &["a.bats: 1 test disabled: a"],
     ),
     (
         "rspec xit",
@@ -391,7 +391,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe A do\n  it 'works' do\n    expect(f).to eq(1)\n  end\nend\n",
             "describe A do\n  xit 'works' do\n    expect(f).to eq(1)\n  end\nend\n",
         )],
-        &["spec/a_spec.rb: 1 test was disabled: works"],
+        &["spec/a_spec.rb: 1 test disabled: works"],
     ),
     (
         "phpunit skipped",
@@ -400,7 +400,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "class ATest {\n  public function testA() {\n    $this->assertSame(1, f());\n  }\n}\n",
             "class ATest {\n  public function testA() {\n    $this->markTestSkipped('x');\n    $this->assertSame(1, f());\n  }\n}\n",
         )],
-        &["tests/ATest.php: 1 test was disabled: testA"],
+        &["tests/ATest.php: 1 test disabled: testA"],
     ),
     (
         "exunit skip tag",
@@ -409,7 +409,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "  test \"a\" do\n    assert f() == 1\n  end\n",
             "  @tag :skip\n  test \"a\" do\n    assert f() == 1\n  end\n",
         )],
-        &["test/a_test.exs: 1 test was disabled: a"],
+        &["test/a_test.exs: 1 test disabled: a"],
     ),
     (
         "swift skip",
@@ -418,6 +418,6 @@ pub(super) const ROWS: &[TamperCase] = &[
             "func testA() throws {\n  XCTAssertEqual(f(), 1)\n}\n",
             "func testA() throws {\n  throw XCTSkip(\"x\")\n  XCTAssertEqual(f(), 1)\n}\n",
         )],
-        &["Tests/ATests.swift: 1 test was disabled: testA"],
+        &["Tests/ATests.swift: 1 test disabled: testA"],
     ),
 ];

@@ -270,7 +270,7 @@ async fn attempt(
     if left == Survivors::Some {
         let name = &job.request.label;
         let text = format!(
-            "processes started by attempt {name} could not be killed and are still running"
+            "nightwright could not kill all processes of attempt {name}; they are still running"
         );
         news.warn(text).await;
     }

@@ -16,7 +16,7 @@ pub enum ProgramError {
     #[error("{CLAUDE_NOT_FOUND}")]
     Missing,
     /// A program with another name is not in `PATH`.
-    #[error("`{name}` was not found in PATH")]
+    #[error("`{name}` is not in PATH")]
     NotFound { name: String },
     /// The given path does not exist.
     #[error("`{}` does not exist", file.display())]
@@ -51,7 +51,7 @@ pub enum ProgramError {
     #[error("`{} --version` did not answer within {}", file.display(), human(*waited))]
     NoAnswer { file: PathBuf, waited: Duration },
     /// A signal killed the program.
-    #[error("`{} --version` was killed by signal {signal}", file.display())]
+    #[error("signal {signal} killed `{} --version`", file.display())]
     Killed { file: PathBuf, signal: i32 },
     /// The program exited with an error.
     #[error("`{} --version` exited with {code}{}", file.display(), colon(output))]
@@ -62,7 +62,7 @@ pub enum ProgramError {
         output: String,
     },
     /// The output contains no version.
-    #[error("`{} --version` printed {} where a version such as `2.1.325 (Claude Code)` was expected", file.display(), quoted(output))]
+    #[error("`{} --version` printed {}, not a version such as `2.1.325 (Claude Code)`", file.display(), quoted(output))]
     NoVersion {
         file: PathBuf,
         /// The first line it printed.
@@ -109,7 +109,7 @@ impl ProgramError {
                 interpreter.display()
             ),
             Self::CantStart { .. } => {
-                "reinstall it: it may be built for another system".to_owned()
+                "reinstall it: it may be for another system".to_owned()
             }
             Self::NoAnswer { file, .. } | Self::Killed { file, .. } | Self::Failed { file, .. } => {
                 format!("run `{} --version` by hand to see why", file.display())

@@ -7,7 +7,7 @@ pub(crate) type Example = (&'static str, &'static str);
 #[rustfmt::skip]
 pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
     ("", &[
-        ("nightwright demo", "Watch a complete run in ten seconds, without an account"),
+        ("nightwright demo", "Watch a complete run in 10 seconds, without an account"),
         ("nightwright init", "Set up the project in the current folder"),
         ("nightwright run \"make the tests pass\" -m 10", "Work on a goal for up to 10 iterations"),
         ("nightwright new migrate-api && nightwright task setup migrate-api && nightwright run migrate-api", "Create a task, write its instructions and work on it"),
@@ -41,7 +41,9 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
     ("resume", &[
         ("nightwright resume", "Resume this project's last run"),
         ("nightwright resume migrate-api -m 80", "Resume with a higher limit"),
-        ("nightwright resume migrate-api --allowed-tools \"Bash(npm install:*)\"", "Resume and allow a command that was denied"),
+        ("nightwright resume migrate-api --allowed-tools \"Bash(npm install:*)\"", "Resume, and \
+                                                                                    allow a denied \
+                                                                                    command"),
         ("nightwright resume 20261115-233412 --again", "Resume a completed run"),
     ]),
     ("report", &[
@@ -149,7 +151,7 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright verify migrate-api --verify \"make test\" --json", "Use this check, and print JSON"),
     ]),
     ("demo", &[
-        ("nightwright demo", "Watch a complete run in ten seconds"),
+        ("nightwright demo", "Watch a complete run in 10 seconds"),
         ("nightwright demo --verbose", "Also show the messages and tool calls of the agent"),
     ]),
     ("pause", &[

@@ -221,7 +221,7 @@ impl SelectedRun {
                 let from = broken(&error).ok_or_else(|| damaged(&error))?;
                 let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
                 let why = error.reason();
-                (format!("{why}: this line and all later ones are not shown{hint}"), Some(from))
+                (format!("{why}: skipped this line and all later ones{hint}"), Some(from))
             }
         };
         Ok(UnreadableJournal { missing: vec![missing], from })
@@ -317,7 +317,7 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, 
                 "`{reference}` is ambiguous: it matches {}",
                 names.join(", ")
             ))
-            .hint("give a longer prefix"));
+            .hint("enter a longer prefix"));
         }
     }
     if let Some(project) = elsewhere(reference, home) {

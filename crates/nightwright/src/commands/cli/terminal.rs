@@ -30,7 +30,7 @@ pub(crate) fn confirm_unless(
     }
     let agreed = confirm(question)?;
     if !agreed {
-        eprint_safe("Nothing was changed.");
+        eprint_safe("nightwright changed nothing.");
     }
     Ok(agreed)
 }
@@ -40,14 +40,12 @@ pub(crate) fn confirm_unless(
 pub(crate) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failure> {
     match gone {
         NoAnswer::Interrupted => {
-            eprint_safe("\nNothing was written.");
+            eprint_safe("\nnightwright wrote nothing.");
             Ok(interrupted())
         }
-        NoAnswer::EndOfInput => {
-            Err(Failure::trouble("the input ended before all questions were answered")
-                .and("nothing was written")
-                .hint(instead))
-        }
+        NoAnswer::EndOfInput => Err(Failure::trouble("the input ended before the last answer")
+            .and("nightwright wrote nothing")
+            .hint(instead)),
     }
 }
 

@@ -44,9 +44,7 @@ pub(super) fn found(found: &Result<FoundProgram, ProgramError>) -> DoctorFinding
             let finding = match support {
                 VersionSupport::Newer => DoctorFinding::warning(
                     "agent",
-                    format!(
-                        "{what}: newer than {newest}, the newest that nightwright is tested with"
-                    ),
+                    format!("{what}: newer than {newest}, the newest tested version"),
                 )
                 .hint("run `nightwright doctor --probe` to test it for about $0.01"),
                 VersionSupport::TooOld | VersionSupport::Covered => {
@@ -129,7 +127,7 @@ fn outer_session() -> Option<DoctorFinding> {
     (!there.is_empty()).then(|| {
         DoctorFinding::ok(
             "session",
-            "running inside an agent session; these variables are not passed on:",
+            "running inside an agent session; nightwright does not pass on these variables:",
         )
         .names("variables", there)
     })

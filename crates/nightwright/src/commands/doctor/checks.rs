@@ -197,7 +197,7 @@ fn found(result: &CheckResult, withheld: &[String]) -> DoctorFinding {
                 .hint("install the program that it names, or change verify.commands")
         }
         CheckVerdict::Interrupted => {
-            DoctorFinding::warning("checks", format!("`{command}` was interrupted"))
+            DoctorFinding::warning("checks", format!("`{command}` stopped early"))
         }
     };
     finding.fact("command", command.clone())

@@ -28,7 +28,7 @@ const GIT_OUTPUT: usize = 4 << 10;
 pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) -> DoctorFinding {
     // Located explicitly: by its name alone, the project could substitute its own program.
     let Ok(git) = locate("git", env::var_os("PATH").as_deref()) else {
-        return DoctorFinding::warning("git", "git was not found: runs work without it")
+        return DoctorFinding::warning("git", "cannot find git: runs work without it")
             .hint("install git to see and undo the agent's changes");
     };
     let version = version_of(&git, environment).await;
@@ -125,7 +125,7 @@ fn nearest(folder: &Path) -> PathBuf {
 /// Writes a test file, because permissions do not reveal read-only or full disks.
 fn writable(folder: &Path, there: &Path) -> DoctorFinding {
     let finding = match tempfile::tempfile_in(there) {
-        Ok(_) => DoctorFinding::ok("state", format!("`{}` can be written", folder.display())),
+        Ok(_) => DoctorFinding::ok("state", format!("`{}` is writable", folder.display())),
         Err(error) => DoctorFinding::problem(
             "state",
             format!("cannot write in `{}`: {error}", there.display()),

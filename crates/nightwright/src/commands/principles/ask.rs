@@ -204,7 +204,7 @@ mod tests {
         assert_snapshot!(shown(&person), @r"
         The product itself (1 ... 10)
            1  trust_architecture       5  permissive ... strict verification
-           2  curation_model           4  algorithms ... human judgement
+           2  curation_model           4  algorithms ... human judgment
            3  scope_philosophy         2  minimal ... feature-rich
            4  monetization_model       5  free ... premium
            5  privacy_posture          6  collects data ... minimal data
@@ -212,7 +212,7 @@ mod tests {
            7  authority_stance         5  user freedom ... strong guidance
            8  auditability             3  minimal logging ... full audit trail
            9  interoperability         6  closed ... open
-        The way it is developed (1 ... 10)
+        The way you develop it (1 ... 10)
           10  speed_correctness        3  speed ... correctness
           11  innovation_stability     5  new ... proven
           12  blast_radius             6  large changes ... small changes
@@ -244,7 +244,7 @@ mod tests {
 
         The product itself (1 ... 10)
            1  trust_architecture       5  permissive ... strict verification
-           2  curation_model           4  algorithms ... human judgement
+           2  curation_model           4  algorithms ... human judgment
            3  scope_philosophy         2  minimal ... feature-rich
            4  monetization_model       5  free ... premium
            5  privacy_posture          6  collects data ... minimal data
@@ -252,7 +252,7 @@ mod tests {
            7  authority_stance         5  user freedom ... strong guidance
            8  auditability             3  minimal logging ... full audit trail
            9  interoperability         6  closed ... open
-        The way it is developed (1 ... 10)
+        The way you develop it (1 ... 10)
           10  speed_correctness        3  speed ... correctness
           11  innovation_stability     5  new ... proven
           12  blast_radius             9  large changes ... small changes

@@ -25,7 +25,7 @@ impl UnmaskedRecords {
         if state.inbox.iter().any(|entry| self.lost.contains(&entry.text)) {
             eprint_safe(
                 "warning: the agent receives an earlier message with its secrets masked, because \
-                 the original was not saved; send it again with `nightwright tell`",
+                 nightwright did not save the original; send it again with `nightwright tell`",
             );
         }
     }
@@ -81,8 +81,8 @@ fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut Unmask
             *change = original;
         } else if has_masks(change) {
             eprint_safe(&format!(
-                "warning: the secret in `{}` is masked, because the original was not saved; set it \
-                 again with an option of `nightwright resume`",
+                "warning: nightwright masks the secret in `{}`, because it did not save the \
+                 original; set it again with an option of `nightwright resume`",
                 change.key()
             ));
         }

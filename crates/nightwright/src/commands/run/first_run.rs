@@ -55,7 +55,7 @@ pub(super) fn ask(
 }
 
 fn unanswered(_: NoAnswer, option: &str) -> Failure {
-    Failure::usage("the input ended before the question was answered; nothing was started")
+    Failure::usage("the input ended before the answer; nightwright started nothing")
         .hint(format!("answer it with `{option}`"))
 }
 

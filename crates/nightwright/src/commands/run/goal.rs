@@ -74,7 +74,7 @@ pub(super) fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
     let names: Vec<_> =
         task::list(project).unwrap_or_default().into_iter().map(|listed| listed.name).collect();
     if let Some(name) = names.iter().find(|name| review == Some(name.as_str())) {
-        let message = format!("`{name}` was read as the value of -r/--review-prompt");
+        let message = format!("-r/--review-prompt took `{name}` as its value");
         return Failure::usage(message)
             .hint(format!("put the task first: run `nightwright run {name} -r`"));
     }

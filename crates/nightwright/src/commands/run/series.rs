@@ -60,10 +60,8 @@ pub(super) fn tasks(
     }
     if let Some(goal) = names.iter().find(|name| name.contains(char::is_whitespace)) {
         let goal = one_line(goal, MAX_OUTCOME_CHARS);
-        return Err(Failure::usage(format!(
-            "the goal `{goal}` cannot be combined with other tasks"
-        ))
-        .hint("pass one goal in quotes, or the names of tasks"));
+        return Err(Failure::usage(format!("cannot combine the goal `{goal}` with other tasks"))
+            .hint("pass one goal in quotes, or the names of tasks"));
     }
     let is_task = |name: &String| Task::open(project, name).is_ok();
     if !names.iter().any(is_task)
@@ -73,7 +71,7 @@ pub(super) fn tasks(
     }
     for (at, name) in names.iter().enumerate() {
         if names[..at].contains(name) {
-            return Err(Failure::usage(format!("the task `{name}` is named twice")));
+            return Err(Failure::usage(format!("you named the task `{name}` twice")));
         }
     }
     Ok(Some(names.clone()))
@@ -197,9 +195,9 @@ fn summarize(
     }
     let why = match stopped {
         Some(SeriesEnd::Unfinished) => "the task before it did not complete (see --keep-going)",
-        Some(SeriesEnd::Operator) => "the run before it was stopped",
+        Some(SeriesEnd::Operator) => "the run before it stopped",
         Some(SeriesEnd::Hopeless) => "it would fail in the same way",
-        Some(SeriesEnd::BudgetUsed) | None => "the budget is used up",
+        Some(SeriesEnd::BudgetUsed) | None => "no budget remains",
     };
     lines.extend(rest.iter().map(|name| format!("  {name:width$}  Not started: {why}")));
     eprint_safe(&lines.join("\n"));

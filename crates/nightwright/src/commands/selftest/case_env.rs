@@ -245,7 +245,7 @@ impl<'a> CaseEnv<'a> {
     /// namespace, or root.
     fn on_a_small_disk(&mut self) -> Result<Exit, Shortfall> {
         let Ok(unshare) = locate("unshare", env::var_os("PATH").as_deref()) else {
-            let why = "`unshare` is not installed, so no test disk can be mounted";
+            let why = "cannot mount a test disk: `unshare` is not installed";
             return Err(Shortfall::NotTested(why.to_owned()));
         };
         for way in ["-rm", "-m"] {
@@ -310,10 +310,10 @@ fn words(words: &[&str]) -> Vec<OsString> {
 
 /// Returns the failure of a case that could not be executed.
 fn failed(why: String) -> Shortfall {
-    Shortfall::missed("a test that can be executed", why)
+    Shortfall::missed("an executable test", why)
 }
 
 /// Returns the failure of a case that the user interrupted.
 fn interrupted() -> Shortfall {
-    Shortfall::missed("the end of the test", "it was interrupted")
+    Shortfall::missed("the end of the test", "you interrupted it")
 }

@@ -137,12 +137,7 @@ pub(super) fn usage_limit(seen: &CaseObservation) -> CaseOutcome {
     expect(
         next.is_some_and(|next| next >= until),
         &format!("the next attempt after {until}"),
-        || {
-            next.map_or_else(
-                || "none was started".to_owned(),
-                |next| format!("it started at {next}"),
-            )
-        },
+        || next.map_or_else(|| "none".to_owned(), |next| format!("it started at {next}")),
     )?;
     not_retried(seen)?;
     completed(seen)
@@ -362,7 +357,7 @@ fn first_attempt(seen: &CaseObservation, wanted: &AttemptOutcome) -> CaseOutcome
 /// Describes an outcome in the past tense.
 fn past(outcome: &AttemptOutcome) -> String {
     match outcome {
-        AttemptOutcome::Lost => "was lost when nightwright was killed".to_owned(),
+        AttemptOutcome::Lost => "ended when a signal killed nightwright".to_owned(),
         other => other.sentence(),
     }
 }
@@ -396,7 +391,7 @@ fn sessions(seen: &CaseObservation) -> CaseOutcome {
     if seen.leaders >= LEADERS {
         return Ok(());
     }
-    let why = "all were killed, but none led its own session: `setsid` is not installed";
+    let why = "killed all, but none led its own session: `setsid` is not installed";
     Err(Shortfall::NotTested(why.to_owned()))
 }
 

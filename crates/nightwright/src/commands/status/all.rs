@@ -84,7 +84,7 @@ fn text(rows: &[RunRow]) -> String {
             Liveness::Running => "running",
             Liveness::Crashed => "crashed",
             Liveness::Ended => "ended",
-            Liveness::Unknown => "unknown: its journal cannot be read to its end",
+            Liveness::Unknown => "unknown: the end of its journal is unreadable",
         });
         [
             row.run.clone(),

@@ -118,7 +118,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
             format!("ended: {}{note}{at}", prose(&end.sentence, style))
         }
-        (None, Liveness::Unknown) => "unknown: the end of its journal cannot be read".to_owned(),
+        (None, Liveness::Unknown) => "unknown: the end of its journal is unreadable".to_owned(),
         (None, Liveness::Crashed) => {
             let at = page.last_at.map(|at| format!(", last event {}", when(at, now)));
             format!("crashed{}", at.unwrap_or_default())

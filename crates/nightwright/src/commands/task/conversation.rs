@@ -156,7 +156,7 @@ impl Conversation {
     /// Prints the result of the conversation.
     fn conclude(&self, before: &TaskFiles, exited: TerminalExit) -> Result<ExitCode, Failure> {
         if exited.survivors == Survivors::Some {
-            eprint_safe("warning: the agent left processes behind that could not be killed");
+            eprint_safe("warning: the agent left processes behind that nightwright could not kill");
         }
         self.task.remember();
         let after = TaskFiles::read(&self.task)?;
@@ -167,8 +167,8 @@ impl Conversation {
             }
             let how = outcome::ended_badly(exited.exit).unwrap_or_default();
             let nothing = match self.purpose {
-                SetupPrompt::Setup | SetupPrompt::Validate => "no instructions were written",
-                SetupPrompt::Edit => "nothing was changed",
+                SetupPrompt::Setup | SetupPrompt::Validate => "the agent wrote no instructions",
+                SetupPrompt::Edit => "the agent changed nothing",
             };
             let failure = Failure::trouble(format!("{nothing}{how}"));
             return Err(match self.purpose {

@@ -43,23 +43,23 @@ The states of a task:
   limit        reached an iteration, cost, time or token limit
   stagnated    the last run made no progress
   blocked      needs something that only a person can provide
-  unverified   claimed to be done, but the gate did not accept the claim
+  unverified   the agent claimed completion, but the gate did not accept it
   error        failed with an error
-  broken       cannot be read; the line says why
+  broken       unreadable; the line says why
 
 COST is the cost of the last run. `nightwright task show NAME` shows more about a task. \
 `nightwright status --all` lists the runs.
 
 Fields of the --json objects:
-  name, mode    mode is null if the configuration cannot be read
+  name, mode    mode is null if the configuration is unreadable
   state         one of the states above
   iterations    {total, setup, execution}
-  progress      {completed, total}: the items of the task as counted by its last run, otherwise the
-                checkboxes of its checklist; or null
+  progress      {completed, total}: the items of the task in its last run, otherwise the checkboxes
+                of its checklist; or null
   last_run      {id, outcome, proof, sentence, iterations, cost_usd, progress, started_at,
                 last_at}, or null; proof of a completed run: checks, model or none;
-                outcome and sentence are null until the run has ended, and if its journal cannot be
-                read to its end
+                outcome and sentence are null until the run ends, and if the end of its journal is
+                unreadable
   problem       problem with the task or its last run, or null";
 
 /// A task in the JSON array.

@@ -56,7 +56,7 @@ pub(super) fn warn_about_leftovers(folder: &Removed) {
     match folder {
         Removed::Wholly => {}
         Removed::Leaving(rest) => eprint_safe(&format!(
-            "warning: some of the folder could not be removed and is now in `{}`",
+            "warning: could not remove all of the folder; the rest is now in `{}`",
             rest.display()
         )),
     }

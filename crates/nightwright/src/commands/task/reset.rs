@@ -32,13 +32,13 @@ pub(super) struct ResetArgs {
 }
 
 const AFTER_HELP: &str = "\
-The next run starts as if there had been no earlier runs.
+The next run starts as if it were the first.
 
 Removed:  NOTES.md, feedback.md, reports/, .status.json, .stop, and the counters in .state.json
-Kept:     INSTRUCTIONS.md, TODO.md (with its checked checkboxes, unless --todo is given), task.toml,
+Kept:     INSTRUCTIONS.md, TODO.md (with its checked checkboxes, unless you add --todo), task.toml,
           .status-instructions.md, every other file, and the journals of earlier runs
 
-You cannot reset a task while a run works on it. Without a terminal, --yes is required.";
+You cannot reset a task while a run works on it. Without a terminal, add --yes.";
 
 pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
     let LockedTask { task, runs, .. } = &LockedTask::find(&options.project, &options.name)?;
@@ -51,7 +51,7 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
         Failure::usage(format!("resetting the task `{name}` would {losses}"))
             .hint(format!("run `nightwright task reset {name}{flag} --yes` to confirm"))
     };
-    let question = format!("Resetting the task `{name}` will {losses}. Continue?");
+    let question = format!("Reset the task `{name}` ({losses})?");
     if !terminal::confirm_unless(options.yes || losses.is_empty(), &question, refusal)? {
         return Ok(ExitCode::FAILURE);
     }

@@ -44,19 +44,19 @@ pub(crate) struct ShowArgs {
 
 const AFTER_HELP: &str = "\
 Fields of the --json object:
-  name, mode    mode is null if the configuration cannot be read
+  name, mode    mode is null if the configuration is unreadable
   state         one of the states in `nightwright task list --help`
   iterations    {total, setup, execution}
   last_run      {id, outcome, proof, sentence, iterations, cost_usd, progress, started_at,
                 last_at}, or null; proof of a completed run: checks, model or none;
-                outcome and sentence are null until the run has ended, and if its journal cannot be
-                read to its end; progress is {completed, total}: the items of the task, or null
+                outcome and sentence are null until the run ends, and if the end of its journal is
+                unreadable; progress is {completed, total}: the items of the task, or null
   run_folder    folder with the journal, the prompts and the output of that run, or null
   active_run    ID of the active run, or null
   folder        folder of the task
   files         existing files: {name, path (relative to the project), bytes}
-  checklist     of TODO.md: {done, open, next (first open item, or null)}, or null; secrets are
-                masked
+  checklist     of TODO.md: {done, open, next (first open item, or null)}, or null; with
+                masked secrets
   warning       problem with the recorded state or the last run, or null
   next          next step";
 
@@ -169,7 +169,7 @@ fn text(page: &TaskPage, is_damaged: bool) -> String {
         format!("state         {}", page.state),
         format!(
             "mode          {}",
-            page.mode.as_deref().unwrap_or("unknown: the configuration cannot be read")
+            page.mode.as_deref().unwrap_or("unknown: the configuration is unreadable")
         ),
         format!("iterations    {total} (setup {setup}, execution {execution})"),
         format!("folder        {}", page.folder.display()),
@@ -260,8 +260,8 @@ fn start_again_hint(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) ->
     let name = task.name();
     match &standing.state.last_run {
         Some(LastRun { id, .. }) if runs.damage(id).is_some() => format!(
-            "run {id} cannot be resumed; see what can be read of it with `nightwright report {id}`, \
-             then start another: nightwright run {name}"
+            "you cannot resume run {id}; read the rest of it with `nightwright report {id}`, then \
+             start another: nightwright run {name}"
         ),
         Some(LastRun { id, .. }) => {
             format!("the journal of run {id} does not exist; start another: nightwright run {name}")

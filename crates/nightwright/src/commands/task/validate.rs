@@ -88,7 +88,7 @@ pub(crate) fn validate(options: &ValidateArgs) -> Result<ExitCode, Failure> {
         show(&judged, &task, options.json)?;
         if program.is_rehearsal() && !options.json {
             eprint_safe(
-                "This was a rehearsal: no real agent answered, and its judgement says nothing about \
+                "This was a rehearsal: no real agent answered, and its judgment says nothing about \
                  the instructions.",
             );
         }

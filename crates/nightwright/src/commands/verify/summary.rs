@@ -162,7 +162,7 @@ fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (VerifyVerdict,
         (Some(Outcome::Completed { .. }), _) => (VerifyVerdict::Pass, passed(gate)),
         (_, Some(GateResult::Rejected { why, .. })) => (VerifyVerdict::Fail, why.clone()),
         (None | Some(Outcome::Interrupted | Outcome::Stopped), _) => {
-            (VerifyVerdict::Interrupted, "the verification was interrupted".to_owned())
+            (VerifyVerdict::Interrupted, "the verification stopped early".to_owned())
         }
         (_, Some(GateResult::Inconclusive { why })) => (VerifyVerdict::Inconclusive, why.clone()),
         (Some(outcome), _) if outcome.class() == OutcomeClass::Limit => {

@@ -41,7 +41,8 @@ pub(super) fn node(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<Detec
                 .find(|name| script(name).is_some_and(|text| !watches(text)));
             if other.is_none() {
                 notes.push(format!(
-                    "the script `test` of `{by}` watches files and never ends: no test command is set"
+                    "the script `test` of `{by}` watches files and never ends: nightwright sets no \
+                     test command"
                 ));
             }
             other.map(|name| run(manager, name))

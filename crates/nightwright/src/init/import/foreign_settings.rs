@@ -81,7 +81,7 @@ fn yaml(text: &str) -> Vec<ForeignSetting> {
         unread = (pair.is_none() || is_block).then_some(indent);
         let Some((key, _)) = pair.filter(|_| !is_block) else {
             let within = if section.is_empty() { section } else { &format!("`{section}`: ") };
-            let why = format!("{within}line {} (`{body}`) cannot be read", number + 1);
+            let why = format!("{within}unreadable line {} (`{body}`)", number + 1);
             found.push((section.to_owned(), Err(why)));
             continue;
         };
@@ -144,18 +144,12 @@ mod tests {
         let yaml = "# x\na:\n  b: \"c # d\"  # e\n  f: g # h\n  i: ''\nj: 1\nk:\n  - one\n";
         assert_eq!(
             shown("x.yaml", yaml),
-            [
-                "a.b = c # d",
-                "a.f = g",
-                "a.i = ",
-                "j = 1",
-                "k: `k`: line 8 (`- one`) cannot be read"
-            ]
+            ["a.b = c # d", "a.f = g", "a.i = ", "j = 1", "k: `k`: unreadable line 8 (`- one`)"]
         );
         let script = "#!/bin/sh\nexport B=\"${B:-2}\"\nA=1 # one\nif [ x = y ]; then\nC=$(date)\n";
         assert_eq!(
             shown("x.sh", script),
-            ["A = 1", "B = 2", "C: `C` cannot be read without running the file"]
+            ["A = 1", "B = 2", "C: nightwright does not run the file to read `C`"]
         );
     }
 
@@ -170,9 +164,9 @@ mod tests {
         assert_eq!(
             shown("x.yaml", unread),
             [
-                "a: `a`: line 2 (`- b: 1`) cannot be read",
+                "a: `a`: unreadable line 2 (`- b: 1`)",
                 "d = 3",
-                ": line 5 (`e: |`) cannot be read",
+                ": unreadable line 5 (`e: |`)",
                 "h = 5",
             ]
         );

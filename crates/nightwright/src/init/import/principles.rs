@@ -27,9 +27,9 @@ fn left_alone(view: &ProjectFiles, ours: &str) -> Option<String> {
     let path = Path::new(ours);
     match ours {
         "" => Some("`principles.file` turns principles off".to_owned()),
-        FOREIGN => Some("`principles.file` names it, and it is used as it is".to_owned()),
+        FOREIGN => Some("`principles.file` names it, and nightwright uses it unchanged".to_owned()),
         _ if is_yaml(path) || is_own_name(path) => {
-            Some(format!("`principles.file` names `{ours}`, where it cannot be written to"))
+            Some(format!("`principles.file` names `{ours}`, where nightwright cannot write it"))
         }
         _ => view.get(ours).map(|_| format!("`{ours}` already exists")),
     }

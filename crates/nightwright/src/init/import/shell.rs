@@ -12,7 +12,7 @@ pub(super) fn value(text: &str, name: &str) -> Option<Result<String, String>> {
 }
 
 fn literal(right: &str, name: &str) -> Result<String, String> {
-    let unknown = || format!("`{name}` cannot be read without running the file");
+    let unknown = || format!("nightwright does not run the file to read `{name}`");
     if let Some(rest) = right.strip_prefix('\'') {
         return rest.split_once('\'').map(|(value, _)| value.to_owned()).ok_or_else(unknown);
     }

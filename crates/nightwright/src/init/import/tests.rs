@@ -63,10 +63,10 @@ fn fresher_brings_its_prompts_its_limits_and_its_words_for_the_agent() {
     .fresher/PROMPT.planning.md -> .nightwright/tasks/fresher-planning/task.toml: mode = "plan"
     .fresher/config.sh -> .nightwright/config.toml: limits.max_iterations = 25, agent.max_turns = 50, model.name = "sonnet"
     commands.test = "npm test"
-    note: `FRESHER_LINT_CMD` cannot be read without running the file (in `.fresher/config.sh`)
+    note: nightwright does not run the file to read `FRESHER_LINT_CMD` (in `.fresher/config.sh`)
     note: `.fresher/PROMPT.empty.md` is empty
+    note: `FRESHER_DANGEROUS_PERMISSIONS` of `.fresher/config.sh`: nightwright does not import the permission bypass; set `agent.permissions = "bypass"` if you need it
     note: `FRESHER_MODE` of `.fresher/config.sh`: the mode is part of the command: `nightwright plan` or `nightwright build`
-    note: `FRESHER_DANGEROUS_PERMISSIONS` of `.fresher/config.sh`: the permission bypass is not imported; set `agent.permissions = "bypass"` if you need it
     note: not imported: `IMPLEMENTATION_PLAN.md` (`nightwright plan` and `nightwright build` use it as it is)
     "#);
     let task = text(&import, ".nightwright/tasks/fresher-building/task.toml");
@@ -114,7 +114,7 @@ fn claude_iterate_brings_a_task_for_each_workspace() {
     note: skipped `maxIterations = -1` of `claude-iterate/workspaces/odd/.metadata.json`: it must be a whole number from 0 to 1000000
     note: skipped `mode = 3` of `claude-iterate/workspaces/odd/.metadata.json`: it must be one of loop, iterative
     note: there are no instructions for `claude-iterate/workspaces/odd/TODO.md` yet
-    note: `status` of `claude-iterate/workspaces/migrate api/.metadata.json`: this task was completed
+    note: `status` of `claude-iterate/workspaces/migrate api/.metadata.json`: this task is complete
     note: not imported: `claude-iterate/workspaces/README.md` (nightwright does not use it)
     "#);
     assert_snapshot!(text(&import, ".nightwright/tasks/migrate-api/task.toml"), @r#"

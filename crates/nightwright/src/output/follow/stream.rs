@@ -238,7 +238,7 @@ fn show_line(
         StreamLine::Whole(line) => line,
         StreamLine::TooLong { bytes } => {
             let size = bytes.div_ceil(1 << 20);
-            reporter.note(&format!("a line of {size} MB is not shown; it is in the raw output"))?;
+            reporter.note(&format!("skipped a line of {size} MB; it is in the raw output"))?;
             return Ok(StreamLineKind::Nothing);
         }
     };

@@ -197,7 +197,7 @@ impl AddressConfig {
         let allowed = self.values.get("allow_http") == Some(&ConfigValue::Bool(true));
         if url.is_open() && !url.is_loopback() && !allowed {
             let message = format!(
-                "`notify.url` of {} ({}) uses http://, which is not encrypted",
+                "`notify.url` of {} ({}) uses unencrypted http://",
                 url.host(),
                 self.origin
             );
@@ -254,7 +254,7 @@ impl AddressConfig {
             return Err(useless("token", "ntfy and webhooks use a token"));
         }
         if token.as_ref().is_some_and(|token| token.contains(|c: char| !c.is_ascii_graphic())) {
-            let message = format!("`notify.token` ({}) cannot be sent", self.origin);
+            let message = format!("cannot send `notify.token` ({})", self.origin);
             return Err(Failure::usage(message).hint("use a token without spaces"));
         }
         Ok(())
@@ -387,7 +387,7 @@ mod tests {
                 "`notify.secret` (user (user.toml)) has no effect for slack at hooks.",
             ),
             ("token = 'x'", "`notify.token` (user (user.toml)) has no effect for slack"),
-            ("kind = 'ntfy'\ntoken = 'a b'", "cannot be sent"),
+            ("kind = 'ntfy'\ntoken = 'a b'", "cannot send"),
         ] {
             let error = all(&[user(&format!("{slack}{text}"))]).unwrap_err();
             assert!(error.contains(wanted) && !error.contains("services"), "{error}");

@@ -13,7 +13,7 @@ pub(super) fn on_edit(error: &str) -> Advice {
     let says = |words: &str| error.contains(words);
     if says("not found in file") {
         Advice {
-            likely: "the text was changed already, or its whitespace differs",
+            likely: "the text has already changed, or its whitespace differs",
             tip: "read the file again and copy the text from it",
         }
     } else if says("replace_all") && says("matches") {
@@ -23,17 +23,17 @@ pub(super) fn on_edit(error: &str) -> Advice {
         }
     } else if says("exactly the same") {
         Advice {
-            likely: "the text was changed already: old and new are the same",
-            tip: "read the file again to see what is left to change",
+            likely: "the text has already changed: old and new are the same",
+            tip: "read the file again to see what remains to change",
         }
     } else if says("modified since") || says("not been read") {
         Advice {
-            likely: "the file was changed since it was read, or never read",
+            likely: "the file changed since the agent read it, or the agent never read it",
             tip: "read the file again before the edit",
         }
     } else {
         Advice {
-            likely: "the text was changed already, its whitespace differs, or it is not unique",
+            likely: "the text has already changed, its whitespace differs, or it is not unique",
             tip: "read the file again and copy the text from it, with the lines around it",
         }
     }
@@ -53,7 +53,7 @@ mod tests {
             ),
             ("No changes to make: old_string and new_string are exactly the same.", "already"),
             ("File has been modified since read, either by the user or by a linter.", "since"),
-            ("File has not been read yet. Read it first before writing to it.", "never read"),
+            ("File has not been read yet. Read it first before writing to it.", "never read it"),
             ("something new", "not unique"),
         ];
         for (error, likely) in cases {

@@ -443,7 +443,7 @@ mod tests {
                 "Edit",
                 "<tool_use_error>String to replace not found in file.\nString: nope</tool_use_error>",
                 "❌ failed\n│ String to replace not found in file.\n│ String: nope\n\
-                 likely: the text was changed already, or its whitespace differs\n\
+                 likely: the text has already changed, or its whitespace differs\n\
                  tip: read the file again and copy the text from it\n",
             ),
         ];

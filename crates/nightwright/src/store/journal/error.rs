@@ -65,7 +65,7 @@ pub enum JournalError {
     #[error("`{}` is the journal of the run {found}, not of {expected}", path.display())]
     OtherRun { path: PathBuf, expected: RunId, found: RunId },
     /// Lines that were read are gone: the writer removed an incomplete append.
-    #[error("`{}` was truncated while it was being read", path.display())]
+    #[error("`{}` became shorter while nightwright read it", path.display())]
     CutBack { path: PathBuf },
     /// Another process changed the file while this process was writing it.
     #[error("another process changed the journal `{}`: {change}", path.display())]
@@ -131,13 +131,13 @@ pub enum JournalChange {
     #[error("{found} bytes instead of {expected}")]
     Length { expected: u64, found: u64 },
     /// The path names another file.
-    #[error("the file was replaced")]
+    #[error("it replaced the file")]
     Replaced,
     /// The path names nothing.
-    #[error("the file was deleted")]
+    #[error("it deleted the file")]
     Deleted,
     /// Recorded bytes were overwritten.
-    #[error("recorded events were overwritten")]
+    #[error("it overwrote recorded events")]
     Contents,
 }
 

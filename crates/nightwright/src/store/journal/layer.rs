@@ -137,7 +137,7 @@ impl FileLayer for DiskFile {
         self.file.sync_data()?;
         // A deleted file disappears with this process, so nothing in it is durable.
         match self.file.metadata()?.nlink() {
-            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the file was deleted")),
+            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the file no longer exists")),
             _ => Ok(()),
         }
     }

@@ -153,5 +153,5 @@ fn place(item: &ArchiveItem, kinds: &mut HashMap<PathBuf, ArchiveItemKind>) -> R
 }
 
 fn not_an_archive(error: &io::Error) -> String {
-    format!("it cannot be read as a `.tar.gz` file: {error}")
+    format!("it is not a readable `.tar.gz` file: {error}")
 }

@@ -117,10 +117,10 @@ fn a_project_loosens_no_budget_of_several_tasks() {
     let script = env.script(script);
     let fixed = ["run", "a", "b", "c", "--keep-going", "--dry-run", "--no-delay"];
     let output = env.run(&[&fixed[..], &["--rehearsal", &script]].concat());
-    assert!(output.err.contains("the budget is used up"), "{}", output.err);
+    assert!(output.err.contains("no budget remains"), "{}", output.err);
     env.run(&["trust", "--yes"]).exits(0);
     let output = env.run(&[&fixed[..], &["--rehearsal", &script]].concat());
-    assert!(!output.err.contains("the budget is used up"), "{}", output.err);
+    assert!(!output.err.contains("no budget remains"), "{}", output.err);
 }
 
 /// An agent that notes the sources of its settings, and plants a file in its first iteration.

@@ -99,7 +99,7 @@ fn a_journal_that_is_no_file_is_refused_at_once() {
     let output = run(&env, "log").exits(0);
     assert!(output.out.contains("EXECUTION LOG") && output.err.contains(REFUSED), "{}", output.err);
     let all = run(&env, "status --all").exits(0);
-    assert!(all.out.contains("unknown: its journal"), "{}", all.out);
+    assert!(all.out.contains("unknown: the end of its journal"), "{}", all.out);
 }
 
 #[test]

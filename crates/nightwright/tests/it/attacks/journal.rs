@@ -110,9 +110,9 @@ fn a_forged_end_reaches_no_hook_and_no_notification_and_a_plain_reader_accepts_i
 fn a_journal_that_was_truncated_replaced_removed_or_overwritten_ends_the_run() {
     for (harm, says) in [
         ("truncate -s 0 FILE", "0 bytes instead of"),
-        ("cp FILE x && mv x FILE", "the file was replaced"),
-        ("rm FILE", "the file was deleted"),
-        ("printf X | dd of=FILE bs=1 seek=40 conv=notrunc", "recorded events were overwritten"),
+        ("cp FILE x && mv x FILE", "it replaced the file"),
+        ("rm FILE", "it deleted the file"),
+        ("printf X | dd of=FILE bs=1 seek=40 conv=notrunc", "it overwrote recorded events"),
     ] {
         let env = TestEnv::new();
         let file = format!("{}/*/runs/*/journal.jsonl", env.word("state"));

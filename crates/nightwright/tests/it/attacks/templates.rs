@@ -38,7 +38,7 @@ fn a_template_that_would_exhaust_the_program_is_refused_and_a_small_one_is_not()
         (nested(20_000), 1, "a tag can have at most 32 words"),
         (nested(50_000), 1, "it is longer than 131072 bytes"),
         (inserted.repeat(1001), 1, "a template can have at most 1000 tags"),
-        ("{% if branch %}".repeat(17), 1, "`if` can be nested at most 16 deep"),
+        ("{% if branch %}".repeat(17), 1, "`if` can nest at most 16 deep"),
         (inserted.to_owned(), 900_000, "the value of `test_command` is longer than 65536 bytes"),
         (inserted.repeat(1000), 60_000, "the text could be longer than 1048576 bytes"),
     ] {

@@ -140,7 +140,7 @@ fn principles_are_written_and_shown_by_the_hint() {
     env.paste_elsewhere(&(line + " --preset startup")).exits(0);
     let output = env.elsewhere(&["principles", "--preset", "startup"]).exits(1);
     let hint = "run `nightwright principles --show` to print it, or add `--yes` to replace it \
-                (the old file is kept as `{}`)";
+                (nightwright keeps the old file as `{}`)";
     assert!(!env.paste_elsewhere(&env.command_of(&output, hint)).exits(0).out.is_empty());
 }
 

@@ -123,7 +123,7 @@ fn the_pause_itself_says_how_it_is_ended() {
     let env = TestEnv::new();
     let child = env.live(&["-p", "x"]);
     let output = env.elsewhere(&["pause"]).exits(0);
-    let said = "run {run} will pause after the current attempt, call or check; run \
+    let said = "run {run} pauses after the current attempt, call or check; run \
                 `nightwright resume {run}` to continue";
     env.paste_elsewhere(&env.command_of(&output, said)).exits(0);
     env.wait_for("run_resumed");

@@ -142,7 +142,7 @@ fn files_beyond_the_limit_are_a_finding_and_new_files_do_not_use_it_up() {
     let all = changes(&mut workspace);
     assert_eq!(all.iter().filter(|change| change.before == FileSide::Opaque).count(), 100);
     assert_eq!(workspace.gaps().len(), 1);
-    assert!(workspace.gaps()[0].what.starts_with("100 changed files were not compared"));
+    assert!(workspace.gaps()[0].what.starts_with("did not compare 100 changed files"));
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_hook_that_takes_too_long_is_ended_with_its_stubborn_children() {
     finish(command.env("NIGHTWRIGHT_HOOKS_TIMEOUT", "1s").spawn().unwrap()).exits(0);
     let failures = failures(&env);
     assert_eq!(failures[0].0, "started");
-    assert_eq!(failures[0].1, "timed out after 1s and was killed: waiting");
+    assert_eq!(failures[0].1, "timed out after 1s: waiting");
     assert!(!lives(&env, "itself"));
     assert!(!lives(&env, "child"));
     assert_eq!(run_outcome(&env.journal()), "completed");

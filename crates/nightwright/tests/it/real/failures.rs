@@ -84,7 +84,7 @@ fn silence_in_the_middle_of_an_answer_is_cut_off_and_tried_again() {
         .unwrap();
     assert!(cost.micros() > 0, "an answer that was begun is not free");
     assert_eq!(figure, CostSource::Estimated);
-    assert!(real.asked_for_work()[1].says("An earlier attempt at this iteration was cut off"));
+    assert!(real.asked_for_work()[1].says("An earlier attempt at this iteration ended early"));
 }
 
 #[test]

@@ -266,7 +266,7 @@ fn a_malicious_archive_writes_nothing() {
         env.run(&["task", "restore", "m"]).exits(1).says(&[
             "cannot restore the archive",
             why,
-            "nothing was written",
+            "nightwright wrote nothing",
         ]);
         assert_eq!(tree(&env.path("")), before, "{why}");
     }
@@ -291,7 +291,7 @@ fn a_damaged_archive_restores_nothing() {
         fs::File::create(&path).unwrap().write_all(damaged).unwrap();
         env.run(&["task", "restore", "a"])
             .exits(1)
-            .says(&["cannot restore the archive", "nothing was written"]);
+            .says(&["cannot restore the archive", "nightwright wrote nothing"]);
         assert_eq!(tree(&env.project().join(".nightwright/tasks")).len(), 1);
     }
     fs::write(&path, whole).unwrap();

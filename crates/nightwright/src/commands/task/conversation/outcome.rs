@@ -57,7 +57,7 @@ pub(super) fn ended_badly(exit: Exit) -> Option<String> {
     match (exit.code(), exit.signal()) {
         (Some(0) | None, None) => None,
         (Some(code), _) => Some(format!("; the agent exited with code {code}")),
-        (None, Some(signal)) => Some(format!("; the agent was killed by signal {signal}")),
+        (None, Some(signal)) => Some(format!("; signal {signal} killed the agent")),
     }
 }
 
