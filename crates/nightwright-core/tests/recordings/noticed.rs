@@ -16,7 +16,7 @@ const NOTICED: &[(&str, WatchdogSignal, &str)] = &[
     (
         "t_compaction",
         WatchdogSignal::Compaction,
-        "The context was compacted 4 times in one attempt",
+        "The agent compacted its context 4 times in one attempt",
     ),
 ];
 
