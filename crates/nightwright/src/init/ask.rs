@@ -118,13 +118,12 @@ pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
 /// The permission levels. The first is recommended.
 const LEVELS: &str = "
 What may the agent do? It cannot ask during a run, and may do nothing else.
-  1  usual       create, edit, move and delete files in the project; run its
-                 test, build, lint, format and package-manager commands and
-                 scripts;
-                 git status, diff, log, show, add, commit, switch, mv, rm and
-                 init; shell tools such as cp, sed, patch and tar (recommended)
-  2  edits       create, edit, move and delete files in the project
-  3  bypass      run any command, read and change any file, use the network";
+  1  usual   change files like `edits`; run the project's test, build, lint,
+             format and package-manager commands and its scripts; use git
+             (status, diff, log, show, add, commit, switch, mv, rm, init) and
+             shell tools such as cp, sed, patch and tar (recommended)
+  2  edits   create, edit, move and delete files in the project
+  3  bypass  run any command, read and change any file, use the network";
 
 /// The warning about `bypass`.
 pub const BYPASS_WARNING: &str = "warning: the agent can run any command on this machine, delete \
