@@ -172,7 +172,7 @@ pub enum ReachedLimit {
     Tokens(u64),
 }
 
-/// The proof that a completion rests on. Only `checks` is called verified.
+/// The proof that a completion rests on. Only `checks` counts as verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
@@ -199,7 +199,7 @@ impl Proof {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unchecked {
-    /// No checks are configured.
+    /// There are no checks.
     NoChecks,
     /// The run wrote a plan, to which checks do not apply.
     Plan,

@@ -65,7 +65,7 @@ must not be) come before objectives (what would be good).
 
 Note the choice and the reason in one sentence, and \
 continue. If these rules do not settle it, continue with other work. Put this on a line of your \
-last message, not indented. A council of models may then decide the conflict for you:
+last message, not indented. nightwright may then ask a model to decide the conflict for you:
 ";
 
 /// The request to write principles into a file, with an example. `wrong` describes the mistake in

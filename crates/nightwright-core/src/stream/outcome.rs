@@ -38,7 +38,7 @@ pub enum AttemptOutcome {
         /// The exit code, or the signal that killed it.
         how: ProcessExit,
     },
-    /// The account is not authorized.
+    /// The account lacks authorization.
     Auth {
         /// The message of the agent.
         why: String,

@@ -198,7 +198,7 @@ fn the_text_for_the_agent_can_be_shown_before_and_after_writing() {
     2. Constraints (what must be, or must not be) come before objectives (what would be good).
     3. Then: legal > security > user intent > data integrity > quality > speed > UX.
 
-    Note the choice and the reason in one sentence, and continue. If these rules do not settle it, continue with other work. Put this on a line of your last message, not indented. A council of models may then decide the conflict for you:
+    Note the choice and the reason in one sentence, and continue. If these rules do not settle it, continue with other work. Put this on a line of your last message, not indented. nightwright may then ask a model to decide the conflict for you:
 
         PRINCIPLE_CONFLICT_UNRESOLVED: the two sides of the conflict, in one sentence
     ");

@@ -72,7 +72,7 @@ pub(super) fn goal(
                 .hint(format!("or write them yourself: {}", file.display()))
         }),
         (None, _, WorkTarget::Task) => {
-            Err(Failure::usage(format!("the mode `{name}` works on a task, and you gave none"))
+            Err(Failure::usage(format!("the mode `{name}` works on a task, and you named none"))
                 .hint(format!("run `nightwright new NAME --mode {name}` to create a task")))
         }
         (None, Some(goal), WorkTarget::Goal) => Ok(goal.clone()),
@@ -94,7 +94,7 @@ pub(super) fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failur
         (Some(list), None) => {
             let name = &mode.name;
             let message =
-                format!("the mode `{name}` keeps `{}` in a task, and you gave none", list.file);
+                format!("the mode `{name}` keeps `{}` in a task, and you named none", list.file);
             return Err(Failure::usage(message)
                 .hint(format!("run `nightwright new NAME --mode {name}` to create a task")));
         }
