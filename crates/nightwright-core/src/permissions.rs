@@ -31,7 +31,7 @@ pub enum Permissions {
     /// `agent.allowed_tools`.
     #[default]
     Usual,
-    /// The agent may do everything without asking.
+    /// Everything is allowed without asking.
     #[serde(alias = "bypassPermissions")]
     Bypass,
 }
@@ -125,10 +125,10 @@ pub fn describe(settings: &Settings) -> String {
     }
     match agent.permissions {
         Permissions::Bypass => text,
-        Permissions::None => format!("{text} It may do nothing else."),
+        Permissions::None => format!("{text} Everything else is denied."),
         Permissions::Edits | Permissions::Usual => {
             let own = if agent.sources == ["project"] { "the project's" } else { "your own" };
-            format!("{text} It may do nothing else unless {own} agent settings allow it.")
+            format!("{text} Everything else is denied unless {own} agent settings allow it.")
         }
     }
 }
@@ -225,38 +225,38 @@ mod tests {
                 Permissions::Usual,
                 &[][..],
                 "The agent may edit files and run: npm test, npm run lint, npm run, npm install, \
-                 npm ci, npx, npm i, git commit, ... It may do nothing else unless your own \
+                 npm ci, npx, npm i, git commit, ... Everything else is denied unless your own \
                  agent settings allow it.",
             ),
             (
                 Permissions::Usual,
                 &["Bash(docker compose:*)", "WebFetch"],
-                "The agent may edit files and run: docker compose, npm test, npm run lint, npm \
-                 run, npm install, npm ci, npx, git commit, ... It may also use: WebFetch. It may \
-                 do nothing else unless your own agent settings allow it.",
+                "The agent may edit files and run: docker compose, npm test, npm run lint, npm run, \
+                 npm install, npm ci, npx, git commit, ... It may also use: WebFetch. Everything \
+                 else is denied unless your own agent settings allow it.",
             ),
             (
                 Permissions::Edits,
                 &[],
-                "The agent may edit files and run: git add, git commit. It may do nothing else \
+                "The agent may edit files and run: git add, git commit. Everything else is denied \
                  unless your own agent settings allow it.",
             ),
             (
                 Permissions::Edits,
                 &["Bash"],
-                "The agent may edit files and run any command. It may do nothing else unless \
+                "The agent may edit files and run any command. Everything else is denied unless \
                  your own agent settings allow it.",
             ),
             (
                 Permissions::None,
                 &[],
-                "The agent's own settings decide what it may do. It may do nothing else.",
+                "The agent's own settings decide what it may do. Everything else is denied.",
             ),
             (
                 Permissions::None,
                 &["Bash(make:*)"],
-                "The agent may do what its own settings allow and run: make. It may do nothing \
-                 else.",
+                "The agent may do what its own settings allow and run: make. Everything else is \
+                 denied.",
             ),
             (
                 Permissions::Bypass,
@@ -272,7 +272,7 @@ mod tests {
         bare.agent.sources = strings(&["project"]);
         assert_eq!(
             describe(&bare),
-            "The agent may edit files. It may do nothing else unless the project's agent \
+            "The agent may edit files. Everything else is denied unless the project's agent \
              settings allow it."
         );
     }
@@ -285,7 +285,7 @@ mod tests {
             describe(&settings(Permissions::Usual, &allowed, &disallowed)),
             "The agent may edit files and run: npm test, npm install, npm ci, npx, npm i, npm t, \
              npm run-script, ... It may not use: Bash(npm run:*), Bash(git commit:*), WebFetch. \
-             It may do nothing else unless your own agent settings allow it."
+             Everything else is denied unless your own agent settings allow it."
         );
         let nothing = settings(Permissions::Usual, &[], &["Bash", "Edit", "Write"]);
         assert!(describe(&nothing).starts_with("The agent may read files. It may not use: Bash,"));

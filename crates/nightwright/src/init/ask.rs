@@ -117,7 +117,7 @@ pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
 
 /// The permission levels. The first is recommended.
 const LEVELS: &str = "
-What may the agent do? It cannot ask during a run, and may do nothing else.
+What may the agent do? It cannot ask during a run: everything else is denied.
   1  usual   change files like `edits`; run the project's test, build, lint,
              format and package-manager commands and its scripts; use git
              (status, diff, log, show, add, commit, switch, mv, rm, init) and

@@ -230,7 +230,7 @@ const VERIFY_MORE: &str = "\
 ";
 
 const AGENT: &str = "
-# Permissions of the agent. It cannot ask, and may do nothing else.
+# Permissions of the agent. It cannot ask: everything else is denied.
 [agent]
 # usual: edit files and run the usual commands of this type of project; edits: edit files;
 # bypass: everything; none: the agent's own settings decide. `allowed_tools` adds to the first two.

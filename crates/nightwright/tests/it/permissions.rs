@@ -137,7 +137,7 @@ fn each_level_is_what_the_agent_program_is_started_with() {
         assert!(has(&words, "WebFetch"), "{words:?}");
         let usual = has(&words, "Bash(cargo test:*)") && has(&words, "Bash(git commit:*)");
         assert_eq!(usual, level == Permissions::Usual, "{words:?}");
-        assert!(output.err.contains("It may do nothing else"), "{}", output.err);
+        assert!(output.err.contains("Everything else is denied"), "{}", output.err);
         assert_eq!(
             output.err.contains("run: cargo test,"),
             level == Permissions::Usual,
@@ -208,7 +208,7 @@ fn typed(env: &TestEnv, words: &str) -> Terminal {
 fn the_first_run_at_a_terminal_asks_what_the_agent_may_do() {
     for (answer, accepts, says) in [
         ("", true, "The agent may edit files and run: "),
-        ("2", true, "The agent may edit files. It may do nothing else"),
+        ("2", true, "The agent may edit files. Everything else is denied"),
     ] {
         let env = TestEnv::new();
         let terminal = at_a_terminal(&env, "");
