@@ -186,6 +186,7 @@ mod tests {
             assert!(what.starts_with("Plants: "), "{name}: {what}");
             let mut check = Command::new("git");
             check.args(["apply", "--check"]).arg(patch).current_dir(&root);
+            check.env("GIT_CONFIG_GLOBAL", "/dev/null");
             program::stdout(&mut check).unwrap_or_else(|why| panic!("{name}: {why}"));
         }
     }

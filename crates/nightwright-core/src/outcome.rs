@@ -366,11 +366,8 @@ pub enum Tone {
 }
 
 /// Formats a number with its noun: `1 iteration`, `3 iterations`.
-pub fn count(number: u32, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
-    }
+pub fn count<N: Copy + fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    if number == N::from(1) { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// Returns one of each outcome, for the reference page and for tests that must cover all of them.

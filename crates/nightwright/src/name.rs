@@ -14,8 +14,8 @@ const MAX_CHARS: usize = 64;
 const SHOWN: usize = 80;
 
 /// The rules for names, for hints.
-const ALLOWED: &str = "a name has 1 to 64 characters from a-z, A-Z, 0-9, `_` and `-`, and does not \
-                       begin with `-`: for example `migrate-api`";
+const ALLOWED: &str = "use 1 to 64 characters from a-z, A-Z, 0-9, `_` and `-`, but no `-` at the \
+                       beginning, for example `migrate-api`";
 
 /// A valid name of a task.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

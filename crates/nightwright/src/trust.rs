@@ -15,6 +15,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::display::one_line;
+use nightwright_core::outcome::count;
 use ring::digest::{SHA256, digest};
 
 use crate::config::modes::{self, Mode};
@@ -289,7 +290,7 @@ fn file(
 
 /// Describes a file by its size and its first lines.
 fn beginning(what: &str, bytes: &[u8]) -> String {
-    let mut shown = format!("{what}, {} bytes", bytes.len());
+    let mut shown = format!("{what}, {}", count(bytes.len(), "byte"));
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines();
     for line in lines.by_ref().take(FIRST_LINES) {

@@ -29,8 +29,10 @@ fn evidence(kind: EvidenceKind) -> &'static str {
 /// The sources of a claim: `claimed by the status file, the completion marker`.
 pub fn claimed_by(kinds: &[EvidenceKind]) -> String {
     match kinds {
-        [EvidenceKind::NoProgress] => evidence(EvidenceKind::NoProgress).to_owned(),
-        [EvidenceKind::Asked] => evidence(EvidenceKind::Asked).to_owned(),
+        [EvidenceKind::Impossible] => "the agent reports that the task is impossible".to_owned(),
+        [alone @ (EvidenceKind::NoProgress | EvidenceKind::ChecksPass | EvidenceKind::Asked)] => {
+            evidence(*alone).to_owned()
+        }
         kinds => {
             let kinds: Vec<_> = kinds.iter().map(|kind| evidence(*kind)).collect();
             format!("claimed by {}", kinds.join(", "))

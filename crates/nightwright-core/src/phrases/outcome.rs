@@ -42,6 +42,7 @@ impl Outcome {
             }
             Self::Stopped => format!("Stopped after iteration {iterations}, as requested"),
             Self::Failed { why } => format!("The agent reports that the task failed: {why}"),
+            Self::ConsecutiveErrors { errors: 1, last } => format!("The iteration failed: {last}"),
             Self::ConsecutiveErrors { errors, last } => {
                 format!("{errors} consecutive errors; last error: {last}")
             }

@@ -191,8 +191,8 @@ fn set(
     let pieces: Vec<&str> = values.iter().map(String::as_str).collect();
     let value = key.kind.parse(&pieces).map_err(|allowed| {
         let shows = pieces.len() == 1 && !key.kind.is_secret();
-        let given = if shows { format!("`{}`", pieces[0]) } else { "this".to_owned() };
-        Failure::usage(format!("`{}` cannot be {given}: it must be {allowed}", key.name))
+        let given = if shows { format!(" `{}`", pieces[0]) } else { String::new() };
+        Failure::usage(format!("invalid value{given} for `{}`: it must be {allowed}", key.name))
     })?;
     let old = file.read()?.unwrap_or_default();
     // If the file is not valid TOML, the error is shown below.
@@ -223,9 +223,7 @@ fn set(
         let (shown, origin) =
             (resolved.value(key.name).map(ConfigValue::without_secrets), resolved.origin(key.name));
         let shown = shown.map_or_else(|| key.unset.to_owned(), |value| value.to_string());
-        eprint_safe(&format!(
-            "warning: the new value has no effect, because {origin} sets {shown}"
-        ));
+        eprint_safe(&format!("warning: the new value has no effect: {origin} sets it to {shown}"));
     }
     Ok(())
 }

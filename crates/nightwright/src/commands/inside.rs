@@ -34,9 +34,9 @@ pub(super) fn refuse(command: &Command) -> Result<(), Failure> {
     let Ok(state) = run_dir::state_root(env::var_os) else { return Ok(()) };
     let who = match inside::membership(&state) {
         None => return Ok(()),
-        Some(Membership::Run(run)) => format!("run {run} started this command, and its programs"),
+        Some(Membership::Run(run)) => format!("run {run}"),
         Some(Membership::Task) => "the agent of a task".to_owned(),
     };
-    Err(Failure::trouble(format!("{who} {}", reserved.sentence()))
+    Err(Failure::trouble(format!("{}: {who} started this command", reserved.sentence()))
         .hint("run the command in another terminal"))
 }

@@ -409,7 +409,7 @@ fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static
         (words.promise, ("promise", "the completion marker")),
         (words.signal, ("signal", "the completion signal")),
         (words.end_phrase, ("end_phrase", "the end phrase")),
-        (words.states_done, ("states_done", "that the work is done")),
+        (words.states_done, ("states_done", "a statement that the work is done")),
         (!words.blockers.is_empty(), ("blockers", "a blocker")),
     ];
     all.into_iter().filter(|(there, _)| *there).map(|(_, names)| names)

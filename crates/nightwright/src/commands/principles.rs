@@ -137,9 +137,9 @@ impl<'a> PrinciplesTarget<'a> {
     ) -> Result<Self, Failure> {
         if principles::is_yaml(Path::new(file)) {
             return Err(Failure::usage(format!(
-                "`principles.file` names `{file}`, and this command writes TOML"
+                "cannot write `{file}`: `nightwright principles` writes only TOML"
             ))
-            .hint(format!("choose a file that ends in `.toml`; {origin} sets the current one")));
+            .hint(principles::name_toml(origin)));
         }
         if principles::is_own(project, file) {
             return Err(principles::own(file, origin));

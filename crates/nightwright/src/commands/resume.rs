@@ -19,7 +19,7 @@ use nightwright_core::machine::Machine;
 use nightwright_core::machine::interruption::Interruption;
 use nightwright_core::machine::ledger::State;
 use nightwright_core::machine::resume::ResumeRefusal;
-use nightwright_core::outcome::{Outcome, Strictness};
+use nightwright_core::outcome::{Outcome, Strictness, count};
 use nightwright_core::phrases;
 use nightwright_core::run_view::RunView;
 use nightwright_core::settings::{Scope, Settings};
@@ -192,7 +192,8 @@ impl StoredRun {
             return Err(refused(&refusal, &view, run));
         }
         let torn = journal.torn.map(|torn| {
-            format!("removed the incomplete last line of the journal ({} bytes)", torn.length)
+            let length = count(torn.length, "byte");
+            format!("removed the incomplete last line of the journal ({length})")
         });
         let note = dropped.or(torn);
         let secret = recalled.secret;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use nightwright_core::display::one_line;
+use nightwright_core::outcome::count;
 
 use super::cli::context::ProjectArgs;
 use super::cli::terminal;
@@ -51,8 +52,8 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
     let project = options.project.find()?;
     let mut store = ApprovalStore::open(&project, env::var_os)?;
     if options.revoke {
-        let count = store.revoke()?;
-        print(&format!("revoked {count} approvals"))?;
+        let revoked = store.revoke()?;
+        print(&format!("revoked {}", count(revoked, "approval")))?;
         return Ok(ExitCode::SUCCESS);
     }
     let items = everything(&project)?;

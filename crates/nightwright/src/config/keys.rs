@@ -185,7 +185,7 @@ pub fn look_up(name: &str) -> Result<&'static Key, Failure> {
     find(name).ok_or_else(|| {
         Failure::usage(format!("unknown key `{name}`")).hint(match closest(name) {
             Some(near) if is_table(near) => {
-                format!("`{near}` is a table; its keys: {}", below(near).join(", "))
+                format!("choose a key of the table `{near}`: {}", below(near).join(", "))
             }
             Some(near) => format!("did you mean `{near}`?"),
             None => "run `nightwright config list` to see all keys".to_owned(),

@@ -87,7 +87,7 @@ impl ConfigLayer {
                 (Some(key), _) => self.read(key, value, mistakes),
                 (None, _) if keys::is_table(&full) => mistakes.push(ConfigMistake {
                     span: value.span(),
-                    message: format!("`{full}` is a table of keys"),
+                    message: format!("`{full}` must be a table"),
                     label: "this is not a table".to_owned(),
                     hint: Some(format!("write `[{full}]`, and its keys below")),
                 }),
@@ -213,7 +213,7 @@ impl ConfigLayer {
         let Some(table) = defaults.get_ref().as_table() else {
             return Err(wrong(
                 defaults.span(),
-                "`defaults` is a table of keys",
+                "`defaults` must be a table",
                 "this is not a table",
             ));
         };

@@ -86,10 +86,9 @@ fn to_be_collected(
     if is_yaml(Path::new(&file)) {
         return inside(project, &file)?.map(RunPrinciples::found).ok_or_else(|| {
             Failure::usage(format!(
-                "`principles.collect` lets the agent write TOML, and `principles.file` names \
-                 `{file}`"
+                "cannot use `{file}` with `principles.collect`: the agent writes only TOML"
             ))
-            .hint(format!("choose a file that ends in `.toml`; {origin} sets the current one"))
+            .hint(name_toml(origin))
         });
     }
     if is_own(project, &file) {
@@ -130,13 +129,8 @@ pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
             shell_words::quote(file)
         ),
     };
-    let write = if is_yaml(Path::new(file)) {
-        "create the file, choose a file name that ends in `.toml` so that nightwright can write it"
-            .to_owned()
-    } else {
-        write
-    };
-    format!("{write}, or turn principles off (set by {origin}): {}", how_to_unset(origin))
+    let write = if is_yaml(Path::new(file)) { "create the file".to_owned() } else { write };
+    format!("{write}, or use the default file (now set by {origin}): {}", how_to_unset(origin))
 }
 
 /// A hint how to unset the file, depending on where it is configured.
@@ -178,9 +172,14 @@ pub fn own(file: &str, origin: &ValueOrigin) -> Failure {
     Failure::usage(format!(
         "`principles.file` names `{file}`, where nightwright keeps its own files"
     ))
-    .hint(format!(
-        "choose a file that ends in `.toml`, such as `{USUAL}`; {origin} sets the current one"
-    ))
+    .hint(name_toml(origin))
+}
+
+/// A hint to configure a file that nightwright can write.
+pub fn name_toml(origin: &ValueOrigin) -> String {
+    format!(
+        "set `principles.file` to a file that ends in `.toml`, such as `{USUAL}` (now set by {origin})"
+    )
 }
 
 /// The configured file, if any.

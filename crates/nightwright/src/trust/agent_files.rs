@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::display::one_line;
+use nightwright_core::outcome::count;
 use nightwright_core::stream::dialect::claude;
 
 use super::{MAX_LINE_CHARS, TrustItem, file, hash, is_secret};
@@ -71,7 +72,7 @@ pub fn user_agent_files(config: &Path) -> Vec<TrustItem> {
 
 /// Describes a file by what it would run and allow.
 fn described(what: &str, bytes: &[u8]) -> String {
-    let mut shown = format!("{what}, {} bytes", bytes.len());
+    let mut shown = format!("{what}, {}", count(bytes.len(), "byte"));
     for line in claude::describe(&String::from_utf8_lossy(bytes), is_secret) {
         let line = secrets::of_user().mask(&line).into_owned();
         shown.push_str("\n| ");
@@ -111,7 +112,7 @@ fn folder(project: &Path, place: &Path, what: &str) -> Option<TrustItem> {
     shown
         .extend(named.map(|(path, mark, _)| format!("| {}{mark}", one_line(path, MAX_LINE_CHARS))));
     if files.len() > NAMED_FILES {
-        shown.push(format!("| ... {} more files", files.len() - NAMED_FILES));
+        shown.push(format!("| ... {}", count(files.len() - NAMED_FILES, "more file")));
     }
     let item = TrustItem::new(name, shown.join("\n"), content.join("\n").as_bytes());
     Some(item.with_text(text.join("\n").as_bytes()))

@@ -1,5 +1,6 @@
 //! The diff between an approved text and the current one.
 
+use nightwright_core::outcome::count;
 use similar::{ChangeTag, TextDiff};
 
 /// Lines of context around a change.
@@ -28,7 +29,7 @@ pub fn diff(old: &str, new: &str) -> String {
     let more = shown.len().saturating_sub(MAX_SHOWN);
     if more > 0 {
         shown.truncate(MAX_SHOWN);
-        shown.push(format!("  ... {more} more lines"));
+        shown.push(format!("  ... {}", count(more, "more line")));
     }
     shown.join("\n")
 }

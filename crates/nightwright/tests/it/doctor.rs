@@ -143,7 +143,7 @@ fn on_an_empty_system_every_finding_says_what_to_do() {
     ok       environment  the agent does not get 1 variable:
                           NIGHTWRIGHT_STATE_DIR
     ...      containment  ...
-    warning  git          cannot find git: runs work without it
+    warning  git          git is not installed; runs work without it
                           hint: install git to see and undo the agent's changes
     ok       config       the configuration is valid
     ok       permissions  usual: The agent may edit files and run: ...

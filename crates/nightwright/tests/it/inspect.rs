@@ -138,7 +138,7 @@ fn without_json_the_stream_is_shown_and_summed_up_and_nothing_of_it_reaches_the_
       next in a run: assess the work
       2 turns, 1 result; cost $0.50, 10 tokens in, 20 out, 30 cache read, 40 cache write
       1 tool call, 1 failed
-      final message contains: the completion marker, that the work is done
+      final message contains: the completion marker, a statement that the work is done
       unknown to this version of nightwright: 1 (mood)
     ");
     assert_eq!(output.err, "");

@@ -261,7 +261,7 @@ fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
     env.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
     env.run(&["prompt", "t"]).exits(2).says(&[
         "`docs/p.toml`, which does not exist",
-        "run `nightwright principles` to write it, or turn principles off (set by project (",
+        "run `nightwright principles` to write it, or use the default file (now set by project (",
         "): nightwright config unset principles.file",
     ]);
     env.run(&["principles", "--show"]).exits(1).says(&["(set by project ("]);
@@ -269,7 +269,7 @@ fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
 
     env.run(&["config", "set", "--task", "t", "principles.file", "a b.toml"]).exits(0);
     let output = env.run(&["prompt", "t"]).exits(2).says(&[
-        "(set by task (",
+        "(now set by task (",
         "task.toml",
         "nightwright config unset --task t principles.file",
     ]);
@@ -380,7 +380,7 @@ fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
     for (file, why) in [
         ("", "`principles.file` turns principles off"),
         (FOREIGN, "nightwright uses it unchanged"),
-        ("other.yml", "`principles.file` names `other.yml`"),
+        ("other.yml", "cannot write `other.yml`"),
         (".nightwright/config.toml", "`principles.file` names `.nightwright/config.toml`"),
         ("mine.toml", "`mine.toml` already exists"),
     ] {

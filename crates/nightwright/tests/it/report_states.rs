@@ -243,7 +243,7 @@ fn a_damaged_journal_is_reported_up_to_the_damage_and_says_so() {
 
     fs::write(run.journal(), format!("{}\n{}", lines[..12].join("\n"), &lines[12][..20])).unwrap();
     let page = report(&env, &[]);
-    assert!(page.contains("the last 20 bytes of the journal are incomplete"), "{page}");
+    assert!(page.contains("the end of the journal is incomplete (20 bytes)"), "{page}");
     assert!(page.contains("**Crashed.**"), "{page}");
 }
 

@@ -132,7 +132,7 @@ fn home_is_refused_without_a_terminal_unless_it_is_named() {
     // The user's settings do not make the home folder a project.
     folders(&env, &["home/.nightwright"]);
     let output = run(&env, "home", &[]).exits(2);
-    output.says(&["is your home folder, and you named no project", "hint: ", "-C "]);
+    output.says(&["it is your home folder", "hint: ", "-C "]);
     assert_eq!(worked(&env), [""; 0].map(PathBuf::from));
     let home = env.path("home").display().to_string();
     run(&env, "home", &["-C", &home]).exits(0);

@@ -76,7 +76,7 @@ fn each_task_is_a_separate_run_with_what_the_budget_has_left() {
 #[test]
 fn the_series_stops_at_the_first_task_that_does_not_complete_unless_it_keeps_going() {
     for (more, runs, rest) in
-        [(None, 1, "b  Not started: the task before it"), (Some("--keep-going"), 2, "0 of 2 tasks")]
+        [(None, 1, "b  Not started: the previous task"), (Some("--keep-going"), 2, "0 of 2 tasks")]
     {
         let env = tasks(&["a", "b"]);
         let script = env.script(STUCK);

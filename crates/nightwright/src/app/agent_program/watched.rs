@@ -35,8 +35,7 @@ pub(crate) fn watched(
 
 fn of_the_project(path: &Path) -> String {
     format!(
-        "`{}` changed during the run; the agent uses its settings in the project only as you \
-         approved them",
+        "`{}` changed during the run; the agent no longer uses its settings in the project",
         path.display()
     )
 }

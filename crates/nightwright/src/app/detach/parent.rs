@@ -54,7 +54,7 @@ impl DetachReport {
             (Err(failure), DetachFormat::People | DetachFormat::Quiet | DetachFormat::Json) => {
                 eprint_safe(&help);
                 let Self { run, .. } = self;
-                let message = format!("run {run} continues, and {}", failure.message);
+                let message = format!("{}; run {run} continues", failure.message);
                 return Err(Failure::trouble(message)
                     .hint(format!("run `nightwright stop {run}` to stop it")));
             }

@@ -69,10 +69,10 @@ pub(super) fn goal(
         (Some(task), _, _) => task.instructions()?.ok_or_else(|| {
             let (task, file) = (task.name(), task.relative(task::INSTRUCTIONS));
             Failure::usage(from_here(&familiar::no_instructions(task.as_str())))
-                .hint(format!("or write them yourself: {}", file.display()))
+                .hint(format!("you can also write `{}` yourself", file.display()))
         }),
         (None, _, WorkTarget::Task) => {
-            Err(Failure::usage(format!("the mode `{name}` works on a task, and you named none"))
+            Err(Failure::usage(format!("the mode `{name}` needs a task"))
                 .hint(format!("run `nightwright new NAME --mode {name}` to create a task")))
         }
         (None, Some(goal), WorkTarget::Goal) => Ok(goal.clone()),
@@ -93,8 +93,7 @@ pub(super) fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failur
         (Some(list), Some(task)) => Some(file(task, &list.file)),
         (Some(list), None) => {
             let name = &mode.name;
-            let message =
-                format!("the mode `{name}` keeps `{}` in a task, and you named none", list.file);
+            let message = format!("the mode `{name}` needs a task, which contains `{}`", list.file);
             return Err(Failure::usage(message)
                 .hint(format!("run `nightwright new NAME --mode {name}` to create a task")));
         }
@@ -133,5 +132,5 @@ pub(super) fn must_have_plan(
     }
     let list = settings.files.list.as_deref().unwrap_or("the plan");
     Err(Failure::trouble(from_here(familiar::NO_PLAN))
-        .hint(format!("or write `{list}` or `impl/README.md` yourself")))
+        .hint(format!("to use your own plan, write it to `{list}` or `impl/README.md`")))
 }

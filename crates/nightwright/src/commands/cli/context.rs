@@ -89,7 +89,7 @@ fn confirm_wide(path: &Path) -> Result<(), Failure> {
 
 pub(crate) fn too_wide(path: &Path) -> Failure {
     let (shown, what) = (path.display(), wide_name(path));
-    Failure::usage(format!("`{shown}` is {what}, and you named no project")).hint(format!(
+    Failure::usage(format!("refusing to use `{shown}` as the project: it is {what}")).hint(format!(
         "change to the folder of the project, or name it: -C DIR (-C {} for {what} itself)",
         shell_words::quote(&path.to_string_lossy())
     ))

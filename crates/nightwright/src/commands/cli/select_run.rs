@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use jiff::Timestamp;
 use nightwright_core::event::{Record, StopWhen};
-use nightwright_core::outcome::Outcome;
+use nightwright_core::outcome::{Outcome, count};
 use nightwright_core::run_report::UnreadableJournal;
 use nightwright_core::run_view::{JournalBreak, RunView, shell_word};
 use nightwright_core::units::RunId;
@@ -210,7 +210,7 @@ impl SelectedRun {
             // While a process is writing, an incomplete line is normal.
             Ok(Some(torn)) if self.owner.is_none() => {
                 let length = torn.length;
-                (format!("the last {length} bytes of the journal are incomplete"), None)
+                (format!("the end of the journal is incomplete ({})", count(length, "byte")), None)
             }
             Ok(_) if self.owner.is_none() && seal::is_broken(&self.folder) => {
                 let why = "another process changed the journal; its contents may be wrong";

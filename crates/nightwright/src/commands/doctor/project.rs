@@ -28,7 +28,7 @@ const GIT_OUTPUT: usize = 4 << 10;
 pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) -> DoctorFinding {
     // Located explicitly: by its name alone, the project could substitute its own program.
     let Ok(git) = locate("git", env::var_os("PATH").as_deref()) else {
-        return DoctorFinding::warning("git", "cannot find git: runs work without it")
+        return DoctorFinding::warning("git", "git is not installed; runs work without it")
             .hint("install git to see and undo the agent's changes");
     };
     let version = version_of(&git, environment).await;

@@ -4,6 +4,8 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
+use nightwright_core::outcome::count;
+
 use crate::commands::cli::select_run::damaged;
 use crate::error::Failure;
 use crate::files;
@@ -41,8 +43,9 @@ pub(super) fn drop_unsealed(folder: &RunDir) -> Result<Option<String>, Failure> 
     }
     cut(folder, length).map_err(unreadable)?;
     Ok(Some(format!(
-        "removed {added} bytes from the end of the journal: an incomplete write, or an addition by \
-         another process"
+        "removed {} from the end of the journal: an incomplete write, or an addition by another \
+         process",
+        count(added, "byte")
     )))
 }
 

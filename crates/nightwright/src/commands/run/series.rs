@@ -194,8 +194,8 @@ fn summarize(
         lines.push(format!("  {name:width$}  {sentence} ({id})"));
     }
     let why = match stopped {
-        Some(SeriesEnd::Unfinished) => "the task before it did not complete (see --keep-going)",
-        Some(SeriesEnd::Operator) => "the run before it stopped",
+        Some(SeriesEnd::Unfinished) => "the previous task did not complete (see --keep-going)",
+        Some(SeriesEnd::Operator) => "the previous run stopped",
         Some(SeriesEnd::Hopeless) => "it would fail in the same way",
         Some(SeriesEnd::BudgetUsed) | None => "no budget remains",
     };

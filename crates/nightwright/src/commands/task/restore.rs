@@ -86,6 +86,6 @@ fn agrees(name: &TaskName) -> Result<bool, Failure> {
 fn put_back(project: &Path, archive: &str) {
     if let Err(error) = archive::restore(project, &project.join(archive)) {
         let why = error.message;
-        eprint_safe(&format!("warning: the existing task is now in `{archive}`: {why}"));
+        eprint_safe(&format!("warning: cannot put the existing task back from `{archive}`: {why}"));
     }
 }

@@ -92,7 +92,7 @@ fn invalid_toml_is_shown_with_its_position() {
       | ^^^^^ here
     "#);
     assert_snapshot!(mistakes("limits = 5\n"), @r#"
-    `limits` is a table of keys
+    `limits` must be a table
      --> .nightwright/config.toml:1:10
       |
     1 | limits = 5

@@ -254,7 +254,10 @@ impl AddressConfig {
             return Err(useless("token", "ntfy and webhooks use a token"));
         }
         if token.as_ref().is_some_and(|token| token.contains(|c: char| !c.is_ascii_graphic())) {
-            let message = format!("cannot send `notify.token` ({})", self.origin);
+            let message = format!(
+                "cannot send `notify.token` ({}): it contains a space or a character outside ASCII",
+                self.origin
+            );
             return Err(Failure::usage(message).hint("use a token without spaces"));
         }
         Ok(())

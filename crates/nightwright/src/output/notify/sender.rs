@@ -27,7 +27,7 @@ const DELAYS: [Duration; MAX_TRIES - 1] = [Duration::from_secs(1), Duration::fro
 const IN_FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The beginning of every delivery warning.
-const OURS: &str = "cannot deliver ";
+const OURS: &str = "did not deliver ";
 
 /// Whether a warning is about deliveries.
 pub(super) fn is_ours(text: &str) -> bool {

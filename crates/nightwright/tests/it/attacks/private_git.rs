@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nightwright_core::event::{Event, NoteEvent};
 
-use crate::git::git;
+use crate::git::{command, git};
 use crate::harness::TestEnv;
 
 #[test]
@@ -49,7 +49,7 @@ fn a_filter_in_the_private_folder_runs_nothing_and_plain_git_would_run_it() {
     let doctor = env.run(&["doctor"]);
     assert!(doctor.out.contains("some changes in the project are not committed"), "{}", doctor.out);
     assert!(!ran.exists(), "doctor ran the program of the agent");
-    let status = Command::new("git").arg("status").current_dir(&project).output().unwrap();
+    let status = command(&project).arg("status").output().unwrap();
     assert!(status.status.success() && ran.exists(), "{status:?}");
 }
 
@@ -96,7 +96,9 @@ fn a_program_that_git_started_dies_with_it_and_without_a_guard_it_lives() {
     assert_eq!(alive(&env), Vec::<String>::new());
 
     fs::remove_file(env.path("pids")).unwrap();
-    let status = Command::new(env.path("bin/git")).arg("status").current_dir(&project).output();
+    let mut status = Command::new(env.path("bin/git"));
+    status.arg("status").current_dir(&project).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let status = status.output();
     assert!(status.unwrap().status.success());
     let begun = Instant::now();
     while alive(&env).is_empty() {

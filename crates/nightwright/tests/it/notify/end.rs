@@ -43,7 +43,7 @@ fn the_hook_is_notified_of_the_end_while_others_still_are() {
     let output = env.run(&rehearsal(&script, &["-m", "3", "--yes"])).exits(0);
     // A server that answers after the hook has started has answered in time.
     assert_eq!(kinds(&server.seen()), ["completion"]);
-    assert!(!output.err.contains("cannot deliver") && begun.exists(), "{}", output.err);
+    assert!(!output.err.contains("did not deliver") && begun.exists(), "{}", output.err);
 }
 
 /// Gives a project this hook for the end.
@@ -92,7 +92,7 @@ fn all_that_is_still_waiting_has_five_seconds_together() {
         let child = env.start(&rehearsal(&script, &["-m", "3"]));
         env.wait_for("run_finished");
         let over = Instant::now();
-        finish(child).exits(0).says(&["cannot deliver ", " before the run ended"]);
+        finish(child).exits(0).says(&["did not deliver ", " before the run ended"]);
         over.elapsed()
     });
 }

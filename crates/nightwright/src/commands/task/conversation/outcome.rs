@@ -2,6 +2,7 @@
 
 use nightwright_core::evidence::checklist;
 use nightwright_core::input::Checklist;
+use nightwright_core::outcome::count;
 
 use super::SetupTask;
 use crate::error::Failure;
@@ -63,7 +64,7 @@ pub(super) fn ended_badly(exit: Exit) -> Option<String> {
 
 fn size(bytes: usize) -> String {
     match bytes {
-        0..1000 => format!("{bytes} bytes"),
+        0..1000 => count(bytes, "byte"),
         _ => format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100),
     }
 }
