@@ -83,6 +83,8 @@ pub enum TimerKey {
     Attempt(AttemptId),
     /// A deadline of a call may have passed.
     Call(CallId),
+    /// The project has not responded to this request in time.
+    Project(Ticket),
 }
 
 /// The state left by an earlier process of the run.

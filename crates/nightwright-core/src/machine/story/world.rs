@@ -119,6 +119,7 @@ impl PendingRequests {
             ["deadline"] => {
                 self.fire(now, |key| matches!(key, TimerKey::Attempt(_) | TimerKey::Call(_)))
             }
+            ["project", "hangs"] => self.fire(now, |key| matches!(key, TimerKey::Project(_))),
             ["prepared", tree, rest @ ..] => {
                 let prepared = self.prepared(tree, rest);
                 Input::Prepared(self.prepare.take()?, prepared)
