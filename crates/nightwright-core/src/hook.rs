@@ -203,6 +203,7 @@ mod tests {
                 ("hook_abort", "error"),
                 ("limit_wait_too_long", "error"),
                 ("disk_full", "error"),
+                ("project_unresponsive", "error"),
                 ("journal_failed", "error"),
                 ("journal_damaged", "error"),
                 ("interrupted", "manual"),

@@ -83,6 +83,8 @@ pub enum TimerKey {
     Attempt(AttemptId),
     /// A deadline of a call may have passed.
     Call(CallId),
+    /// The project has not responded to this request in time.
+    Project(Ticket),
 }
 
 /// The state left by an earlier process of the run.
@@ -365,6 +367,25 @@ pub struct Inspection {
     pub diff: String,
     /// Oddities found during the inspection.
     pub warnings: Vec<String>,
+    /// The git commands of nightwright that were killed because they exceeded their time limit.
+    pub timeouts: Vec<InspectionTimeout>,
+}
+
+/// A git command that was killed, and what cannot be inspected without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InspectionTimeout {
+    /// The command and its time limit, as a sentence without a full stop.
+    pub why: String,
+    pub what: NotInspected,
+}
+
+/// The changes that cannot be inspected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotInspected {
+    /// All changes since the start of the run.
+    Everything,
+    /// The texts of these changed files. It is known that they changed.
+    Files(Vec<String>),
 }
 
 /// The number and names of changed files.

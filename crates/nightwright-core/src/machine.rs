@@ -49,11 +49,12 @@ use self::attempt::LiveAttempt;
 use self::call::LiveCall;
 use self::interruption::Interruption;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
-use crate::effect::{Effect, Step};
+use crate::effect::{Alarm, Effect, Step};
 use crate::event::{Event, IterationKind, NoteEvent, Record, RunEvent, RunStarted};
 use crate::hook::Hook;
 use crate::input::{CheckPurpose, Input, Inspection, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
+use crate::policy::limits;
 use crate::units::{Fingerprint, Now, Ticket};
 
 /// The longest delay after which the last survey of the project still counts as current.
@@ -140,6 +141,18 @@ struct Pending {
 impl Pending {
     fn is_checks(self) -> bool {
         matches!(self.kind, PendingKind::Checks(_))
+    }
+
+    /// Whether the request only reads the project. Its file system may hang, and nothing can
+    /// interrupt that.
+    fn reads_project(self) -> bool {
+        match self.kind {
+            PendingKind::Prepare | PendingKind::Survey | PendingKind::Changes => true,
+            PendingKind::Hook(_)
+            | PendingKind::Checks(_)
+            | PendingKind::Delay
+            | PendingKind::Wait { .. } => false,
+        }
     }
 }
 
@@ -280,15 +293,29 @@ impl Machine {
     fn ask(&mut self, kind: PendingKind) -> Ticket {
         let ticket = self.live.last_ticket.next();
         self.live.last_ticket = ticket;
-        self.live.pending = Some(Pending { ticket, kind });
+        let pending = Pending { ticket, kind };
+        self.live.pending = Some(pending);
+        if pending.reads_project() {
+            let alarm = Alarm::After(limits::PROJECT_TIMEOUT);
+            self.effect(Effect::SetTimer { key: TimerKey::Project(ticket), alarm });
+        }
         ticket
     }
 
     /// Returns the pending request with this ticket and clears it.
     fn answered(&mut self, ticket: Ticket) -> Option<PendingKind> {
         let pending = self.live.pending.filter(|pending| pending.ticket == ticket)?;
-        self.live.pending = None;
+        self.forget_pending();
         Some(pending.kind)
+    }
+
+    /// Stops waiting for the pending request.
+    fn forget_pending(&mut self) {
+        if let Some(pending) = self.live.pending.take()
+            && pending.reads_project()
+        {
+            self.effect(Effect::ClearTimer { key: TimerKey::Project(pending.ticket) });
+        }
     }
 
     fn start(&mut self) {
@@ -343,6 +370,11 @@ impl Machine {
             }
             TimerKey::Attempt(id) => self.attempt_deadline(id),
             TimerKey::Call(id) => self.call_deadline(id),
+            TimerKey::Project(ticket) => {
+                if self.answered(ticket).is_some() {
+                    self.project_unresponsive();
+                }
+            }
         }
     }
 

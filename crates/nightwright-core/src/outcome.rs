@@ -129,6 +129,13 @@ pub enum Outcome {
         /// Required free disk space, in bytes.
         floor: u64,
     },
+    /// The project folder did not respond, for example because its file system hangs.
+    ProjectUnresponsive {
+        /// How long nightwright waited, in milliseconds.
+        #[serde(with = "crate::units::millis", rename = "waited_ms")]
+        #[schemars(with = "u64")]
+        waited: Duration,
+    },
     /// nightwright could not record events, and stopped to avoid unrecorded costs.
     JournalFailed {
         /// The error while writing the journal.
@@ -271,6 +278,7 @@ impl Outcome {
             Self::HookAbort { .. } => "hook_abort",
             Self::LimitWaitTooLong { .. } => "limit_wait_too_long",
             Self::DiskFull { .. } => "disk_full",
+            Self::ProjectUnresponsive { .. } => "project_unresponsive",
             Self::JournalFailed { .. } => "journal_failed",
             Self::JournalDamaged { .. } => "journal_damaged",
             Self::Interrupted => "interrupted",
@@ -299,6 +307,7 @@ impl Outcome {
             | Self::HookAbort { .. }
             | Self::LimitWaitTooLong { .. }
             | Self::DiskFull { .. }
+            | Self::ProjectUnresponsive { .. }
             | Self::JournalFailed { .. }
             | Self::JournalDamaged { .. } => OutcomeClass::Failed,
         }
@@ -399,6 +408,7 @@ pub fn samples() -> Vec<Outcome> {
         Outcome::HookAbort { why: "`started` exited with 2".to_owned() },
         Outcome::LimitWaitTooLong { until: Some(Timestamp::UNIX_EPOCH) },
         Outcome::DiskFull { free: 100 << 20, floor: 1 << 30 },
+        Outcome::ProjectUnresponsive { waited: Duration::from_hours(1) },
         Outcome::JournalFailed { why: "no space left on device".to_owned() },
         Outcome::JournalDamaged { why: "8192 bytes instead of 7311".to_owned() },
         Outcome::Interrupted,

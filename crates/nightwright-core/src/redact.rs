@@ -9,7 +9,7 @@
 //!   values   ──▶ encodings ──▶ needles ─┐  normalize: the same without colors
 //!   patterns ──▶ token_formats ─────────┤
 //!   vendors ────────────────────────────┼─▶ find: where in these bytes ─▶ stream: line by line
-//!   names    ──▶ assignments ───────────┤                                   │
+//!   names    ──▶ assignments, entries ──┤                                   │
 //!   config   ──▶ read ──────────────────┘                                   │
 //!                                      json: only in its strings, key_block: over many lines
 //! ```
@@ -17,11 +17,13 @@
 //! In a line of JSON only strings are masked, never numbers or punctuation. In a program's own
 //! lines member names stay as well, because readers depend on them.
 //!
-//! Matches never span lines, except private keys, which need state.
+//! Matches never span lines, except private keys and the entries of lists of variables, which need
+//! state.
 
 mod assignments;
 mod commands;
 mod encodings;
+mod entries;
 mod escapes;
 mod find;
 mod json;

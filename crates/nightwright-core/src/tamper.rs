@@ -28,6 +28,7 @@ mod modules;
 mod outline;
 mod patterns;
 mod shape;
+pub(crate) mod timeouts;
 
 use compare::{ComparedFile, FileState};
 use outline::{Outline, outline};

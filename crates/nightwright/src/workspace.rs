@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use nightwright_core::input::TamperFinding;
+use nightwright_core::input::{InspectionTimeout, TamperFinding};
 use nightwright_core::policy::outputs::{self, TouchKind, TouchedFile};
 use nightwright_core::units::Fingerprint;
 use ring::digest::{Context, SHA256};
@@ -51,7 +52,7 @@ pub use start_tree::StartTree;
 pub use uncommitted::has_uncommitted;
 
 use changes::OldSide;
-use git::GitError;
+use git::{GIT_TIMEOUT, GitError, GitTimeout};
 use identity::{Identity, IdentityCache};
 use private::{BaseCommit, PrivateGit};
 use rules::WorkRules;
@@ -77,6 +78,12 @@ pub struct Workspace {
     blobs: HashMap<String, OldSide>,
     /// The changes that the last comparison could not compare.
     gaps: Vec<TamperFinding>,
+    /// The git commands that were killed during the last comparison or the snapshot before it.
+    timeouts: Vec<InspectionTimeout>,
+    /// The time limit for one git command.
+    git_timeout: Duration,
+    /// The git command that was killed while the last snapshot was taken.
+    timeout: Option<GitTimeout>,
     /// The commit at the start of the run, if another process changed the private git folder.
     rebuild: Option<BaseCommit>,
     /// Whether the user was warned that git fails.
@@ -177,6 +184,9 @@ impl Workspace {
             last: None,
             blobs: HashMap::new(),
             gaps: Vec::new(),
+            timeouts: Vec::new(),
+            git_timeout: GIT_TIMEOUT,
+            timeout: None,
             rebuild: None,
             warned_about_git: false,
             warnings: Vec::new(),
@@ -195,6 +205,13 @@ impl Workspace {
     #[must_use]
     pub fn in_run(mut self, folder: &Path) -> Self {
         self.run = Some(folder.to_owned());
+        self
+    }
+
+    /// Kills a git command after this time.
+    #[must_use]
+    pub fn with_git_timeout(mut self, limit: Duration) -> Self {
+        self.git_timeout = limit;
         self
     }
 
@@ -282,6 +299,10 @@ impl Workspace {
             self.view = WorkspaceView::None;
             seen = self.look();
         }
+        self.timeout = match &seen {
+            Err(GitError::TimedOut(timeout)) => Some(timeout.clone()),
+            Ok(_) | Err(_) => None,
+        };
         let snapshot = match seen {
             Ok(Some(snapshot)) => snapshot,
             Ok(None) => self.walked(),
@@ -308,7 +329,11 @@ impl Workspace {
         match &mut self.view {
             WorkspaceView::Git(view) => {
                 self.identities.format = view.format();
-                view.look(&self.rules, &mut self.identities).map(Some)
+                let snapshot = view.look(&self.rules, &mut self.identities)?;
+                if let Some(timeout) = view.timeout.take() {
+                    self.warnings.push(format!("not all commits are counted: {timeout}"));
+                }
+                Ok(Some(snapshot))
             }
             WorkspaceView::None | WorkspaceView::Walk => Ok(None),
         }
@@ -358,7 +383,14 @@ impl Workspace {
         };
         let opened = match base {
             Some(base) => {
-                self.private(&base).and_then(|private| private.map(GitView::open).transpose())
+                let limit = self.git_timeout;
+                self.private(&base).and_then(|private| {
+                    let limited = private.map(|mut private| {
+                        private.git.limit(limit);
+                        private
+                    });
+                    limited.map(GitView::open).transpose()
+                })
             }
             None => Ok(None),
         };

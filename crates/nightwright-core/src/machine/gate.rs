@@ -14,6 +14,7 @@ use crate::policy::limits;
 use crate::prompt::{self, VerificationCase};
 use crate::settings::{Depth, EvidenceKind, Tamper, VerdictMode};
 use crate::stream::news::{Answer, AttemptReport, Verdict};
+use crate::tamper::timeouts;
 use crate::units::Ticket;
 
 /// The maximum number of verifier calls per gate: one repetition if the first gives no verdict.
@@ -212,11 +213,17 @@ impl Machine {
         for warning in &inspection.warnings {
             self.warn_once(warning.clone());
         }
-        let findings = match self.ledger.settings.verify.tamper {
+        for timeout in &inspection.timeouts {
+            self.warn_once(timeouts::warning(timeout));
+        }
+        let verify = &self.ledger.settings.verify;
+        let findings = match verify.tamper {
             Tamper::Off => Vec::new(),
             Tamper::Warn | Tamper::Reject => {
+                let cut = inspection.timeouts.iter();
+                let cut = cut.filter_map(|timeout| timeouts::finding(timeout, &verify.commands));
                 let unearned = self.unearned();
-                inspection.findings.iter().cloned().chain(unearned).collect()
+                inspection.findings.iter().cloned().chain(cut).chain(unearned).collect()
             }
         };
         for finding in &findings {

@@ -8,6 +8,7 @@ use crate::effect::{Effect, Grace};
 use crate::event::{FeedbackSource, NoteEvent, OperatorEvent, StopSource, StopWhen, WaitEnd};
 use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
+use crate::policy::limits;
 use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
 
 /// The minimum time between two immediate retries that the operator requests.
@@ -103,6 +104,16 @@ impl Machine {
         })
     }
 
+    /// Ends the run, because its project did not respond. A stop that was requested before has its
+    /// own outcome.
+    pub(super) fn project_unresponsive(&mut self) {
+        if self.is_stopping() {
+            return self.finish_stop();
+        }
+        let waited = limits::PROJECT_TIMEOUT;
+        self.abort_when_idle(Outcome::ProjectUnresponsive { waited });
+    }
+
     /// Completes the requested stop once nothing is running any more.
     fn finish_stop(&mut self) {
         let idle =
@@ -127,7 +138,7 @@ impl Machine {
         if let Some(pending) = self.live.pending
             && !pending.is_checks()
         {
-            self.live.pending = None;
+            self.forget_pending();
         }
     }
 

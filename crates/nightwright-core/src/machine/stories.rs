@@ -30,6 +30,7 @@ mod slow_checks;
 mod status;
 mod steering;
 mod unclaimed;
+mod unresponsive;
 mod verifier;
 mod waiting;
 mod watchdog;

@@ -69,6 +69,9 @@ impl Outcome {
                 free >> 20,
                 floor >> 20
             ),
+            Self::ProjectUnresponsive { waited } => {
+                format!("The project folder did not respond within {}", human(*waited))
+            }
             Self::JournalFailed { why } => format!("Cannot write the journal: {why}"),
             Self::JournalDamaged { why } => {
                 format!("Another process changed the journal of the run: {why}")

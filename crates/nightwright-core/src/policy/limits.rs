@@ -11,6 +11,9 @@ use crate::units::{Usd, human};
 pub const MIN_COST: Usd = Usd::from_cents(1);
 /// The minimum time for starting an attempt.
 pub const MIN_TIME: Duration = Duration::from_secs(30);
+/// How long a look at the project may take. The first look at a huge project on a slow disk takes
+/// minutes; a file system that hangs never answers.
+pub const PROJECT_TIMEOUT: Duration = Duration::from_hours(1);
 /// A smaller reserve counts as none.
 const MIN_RESERVE_COST: Usd = Usd::from_cents(5);
 /// A shorter reserve counts as none.

@@ -92,6 +92,7 @@ fn is_shared(outcome: &Outcome) -> bool {
             | Outcome::BadAgent { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
+            | Outcome::ProjectUnresponsive { .. }
             | Outcome::JournalFailed { .. }
             | Outcome::JournalDamaged { .. }
     )
@@ -176,6 +177,7 @@ mod tests {
                 | "bad_agent"
                 | "limit_wait_too_long"
                 | "disk_full"
+                | "project_unresponsive"
                 | "journal_failed"
                 | "journal_damaged" => (Some(SeriesEnd::Hopeless), Some(SeriesEnd::Hopeless)),
                 _ => (Some(SeriesEnd::Unfinished), None),

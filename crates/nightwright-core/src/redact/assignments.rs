@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::entries::{EntryName, EntryValue, entry_value};
 use super::escapes::is_sign;
 use super::names::{NameStrength, strength};
 use super::values::looks_random;
@@ -15,7 +16,7 @@ use super::written_value::{ValueStyle, is_phrase, looks_secret, may_be_secret};
 #[rustfmt::skip]
 pub(super) const STEMS: &[&str] = &[
     "oken=", "oken:", "oken\"", "oken'", "oken\\", "oken ", "oken>", "OKEN", "ecret", "ECRET", "assw", "ASSW",
-    "assphr", "ASSPHR", "_pass", "_PASS", "pass\"", "pass\\", "pass ", "psk=", "_PW", "_PAT=", "_PAT ", "_key", "_KEY", "-key", "-KEY",
+    "assphr", "ASSPHR", "_pass", "_PASS", "pass\"", "pass\\", "pass ", "psk=", "_PW", "_PAT", "_key", "_KEY", "-key", "-KEY",
     "Key=", "Key:", "Key\"", "Key'", "Key\\", "Key ", "pikey", "APIKEY", "wd=", "pwd\"", "pwd\\", "Pwd", "PWD=", "redent", "REDENT",
     "auth\"", "auth\\", "auth=", "Auth(", "r_auth(", "_auth", "sig=", "nature=",
 ];
@@ -23,11 +24,11 @@ pub(super) const STEMS: &[&str] = &[
 /// The maximum length of a name.
 const MAX_NAME: usize = 64;
 /// The number of bytes that show whether a value is a secret.
-const MAX_LOOK: usize = 160;
+pub(super) const MAX_LOOK: usize = 160;
 /// The number of bytes before a name that show its command.
 const MAX_LINE: usize = 200;
 /// The maximum number of spaces around a sign, and of backslashes before a quote.
-const MAX_SPACES: usize = 16;
+pub(super) const MAX_SPACES: usize = 16;
 
 /// The maximum length of the type of a variable, and of the name of an anchor.
 const MAX_TYPE: usize = 24;
@@ -45,28 +46,62 @@ const SETTERS: [&[u8]; 7] =
 
 /// A quote with the number of backslashes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Quote {
+pub(super) struct Quote {
     sign: u8,
     backslashes: usize,
 }
 
 /// The end of a value.
 #[derive(Clone, Copy, Debug)]
-enum ValueEnd {
+pub(super) enum ValueEnd {
     Quote(Quote),
     /// A value without quotes ends at white space, and at one of these bytes.
     Signs(&'static [u8]),
 }
 
-/// The secret value of the name that contains this piece: the whole match, and the value.
-pub(super) fn assigned(bytes: &[u8], stem: usize) -> Option<(Range<usize>, Range<usize>)> {
+/// A name that marks a value as secret.
+pub(super) enum NamedSecret {
+    /// The whole match, and the value.
+    Value(Range<usize>, Range<usize>),
+    /// The name, whose value may follow in the next line.
+    Entry(Range<usize>, EntryName),
+}
+
+/// The secret value of the name that contains this piece.
+pub(super) fn named_secret(bytes: &[u8], stem: usize) -> Option<NamedSecret> {
     let name_end =
         stem + bytes[stem..].iter().take(MAX_NAME).take_while(|byte| is_of_name(**byte)).count();
-    let (mut at, closing) = closed(bytes, name_end)?;
+    let closed = closed(bytes, name_end);
+    let after = closed.map_or(name_end, |(after, _)| after);
     // Most names are followed by something else; their starts are not needed.
-    if !matches!(bytes.get(at), Some(b' ' | b'\t' | b'=' | b':' | b',' | b'>' | b'(')) {
+    let (may_be_entry, may_be_assigned) = match bytes.get(after)? {
+        b' ' | b'\t' | b',' => (true, true),
+        b'\n' | b'\r' | b'\\' => (true, false),
+        b'=' | b':' | b'>' | b'(' => (false, true),
+        _ => return None,
+    };
+    if may_be_entry && let Some((whole, value)) = entry_value(bytes, stem, name_end, after) {
+        return Some(match value {
+            EntryValue::Secret(value) => NamedSecret::Value(whole, value),
+            EntryValue::InNextLine(entry) => NamedSecret::Entry(whole, entry),
+        });
+    }
+    if !may_be_assigned {
         return None;
     }
+    let (whole, value) = assigned(bytes, stem, name_end, closed?)?;
+    Some(NamedSecret::Value(whole, value))
+}
+
+/// The whole match, and the value after the name and a sign. `closed` is the position after the
+/// quote that closes the name, and whether there is one.
+fn assigned(
+    bytes: &[u8],
+    stem: usize,
+    name_end: usize,
+    closed: (usize, bool),
+) -> Option<(Range<usize>, Range<usize>)> {
+    let (mut at, closing) = closed;
     let name = name_start(bytes, stem)?..name_end;
     let text = str::from_utf8(&bytes[name.clone()]).ok()?.trim_matches(['-', '.']);
     at = sign_after(bytes, &name, at, closing)?;
@@ -115,17 +150,17 @@ pub(super) fn assigned(bytes: &[u8], stem: usize) -> Option<(Range<usize>, Range
     (start < end).then_some((name.start..end, start..end))
 }
 
-fn is_of_name(byte: u8) -> bool {
+pub(super) fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
 /// Whether the name is that of an environment variable.
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// The start of the name, after a letter that belongs to an escape: `\nTOKEN=…`.
-fn name_start(bytes: &[u8], stem: usize) -> Option<usize> {
+pub(super) fn name_start(bytes: &[u8], stem: usize) -> Option<usize> {
     let length =
         bytes[..stem].iter().rev().take(MAX_NAME + 1).take_while(|byte| is_of_name(**byte)).count();
     let start = stem - length;
@@ -134,7 +169,7 @@ fn name_start(bytes: &[u8], stem: usize) -> Option<usize> {
 }
 
 /// The position after the quote or bracket that closes a name, and whether there is one.
-fn closed(bytes: &[u8], end: usize) -> Option<(usize, bool)> {
+pub(super) fn closed(bytes: &[u8], end: usize) -> Option<(usize, bool)> {
     let (mut at, quote) = opened(bytes, end)?;
     if bytes.get(at) == Some(&b']') {
         at += 1;
@@ -143,7 +178,7 @@ fn closed(bytes: &[u8], end: usize) -> Option<(usize, bool)> {
 }
 
 /// The position after a quote, if there is one, and the quote. `None` after other escapes.
-fn opened(bytes: &[u8], at: usize) -> Option<(usize, Option<Quote>)> {
+pub(super) fn opened(bytes: &[u8], at: usize) -> Option<(usize, Option<Quote>)> {
     let backslashes =
         bytes[at..].iter().take(MAX_SPACES).take_while(|byte| **byte == b'\\').count();
     match bytes.get(at + backslashes) {
@@ -155,7 +190,7 @@ fn opened(bytes: &[u8], at: usize) -> Option<(usize, Option<Quote>)> {
 }
 
 /// The length of the spaces and tabs at the start of these bytes. A tab may be written as `\t`.
-fn spaces(bytes: &[u8]) -> usize {
+pub(super) fn spaces(bytes: &[u8]) -> usize {
     let mut at = 0;
     while at < MAX_SPACES {
         let backslashes =
@@ -316,7 +351,7 @@ fn after_scheme(bytes: &[u8], at: usize) -> usize {
 
 /// The length of the value at the start of these bytes, up to a limit. A quoted value may contain
 /// spaces, but no other white space.
-fn value_length(bytes: &[u8], end: ValueEnd, limit: usize) -> usize {
+pub(super) fn value_length(bytes: &[u8], end: ValueEnd, limit: usize) -> usize {
     let mut backslashes = 0;
     for (index, byte) in bytes.iter().enumerate().take(limit) {
         match end {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use regex::bytes::Regex;
 use serde::de::IgnoredAny;
 
+use super::entries::EntryName;
 use super::escapes::keep_whole;
 use super::json::{JsonText, TextKind};
 use super::needles::Needles;
 use super::normalize::{has_written_escape, normalized_lines};
 use super::patterns::MatchRule;
-use super::token_formats::find_tokens;
+use super::token_formats::{TokenMatch, find_tokens};
 use super::user_patterns::LEVELS;
 
 /// All values and patterns to search for.
@@ -54,11 +55,13 @@ pub(super) struct SecretMatches {
     pub(super) hits: Vec<SecretMatch>,
     /// The first lines of private key blocks; a block starts after each.
     pub(super) key_blocks: Vec<Range<usize>>,
+    /// The names at the ends of lines whose values may follow in the next line.
+    pub(super) entries: Vec<(Range<usize>, EntryName)>,
 }
 
 impl SecretMatches {
     pub(super) fn is_empty(&self) -> bool {
-        self.hits.is_empty() && self.key_blocks.is_empty()
+        self.hits.is_empty() && self.key_blocks.is_empty() && self.entries.is_empty()
     }
 
     /// The matches that start in this range.
@@ -67,7 +70,13 @@ impl SecretMatches {
         let hits = self.hits[first..].iter().take_while(|hit| hit.span.start < range.end);
         let first = self.key_blocks.partition_point(|block| block.start < range.start);
         let blocks = self.key_blocks[first..].iter().take_while(|block| block.start < range.end);
-        Self { hits: hits.cloned().collect(), key_blocks: blocks.cloned().collect() }
+        let first = self.entries.partition_point(|(name, _)| name.start < range.start);
+        let entries = self.entries[first..].iter().take_while(|(name, _)| name.start < range.end);
+        Self {
+            hits: hits.cloned().collect(),
+            key_blocks: blocks.cloned().collect(),
+            entries: entries.cloned().collect(),
+        }
     }
 }
 
@@ -95,6 +104,8 @@ impl Finder {
             self.search(&normalized.bytes, 0, |at| normalized.is_seam(at), &mut hidden);
             found.hits.extend(hidden.hits.iter().map(|hit| normalized.original(hit)));
             found.key_blocks.extend(hidden.key_blocks.iter().map(|whole| normalized.origin(whole)));
+            let names = hidden.entries.iter();
+            found.entries.extend(names.map(|(name, entry)| (normalized.origin(name), *entry)));
         });
         for hit in &mut found.hits {
             hit.span = keep_whole(bytes, hit.span.clone());
@@ -102,6 +113,7 @@ impl Finder {
         found.hits.retain(|hit| !hit.span.is_empty());
         found.hits.sort_by_key(|hit| hit.span.start);
         found.key_blocks.sort_by_key(|whole| whole.end);
+        found.entries.sort_by_key(|(name, _)| name.start);
         found
     }
 
@@ -113,12 +125,13 @@ impl Finder {
         seam: impl Fn(usize) -> bool,
         found: &mut SecretMatches,
     ) -> bool {
-        let SecretMatches { hits, key_blocks } = found;
+        let SecretMatches { hits, key_blocks, entries } = found;
         self.needles.find(bytes, from, |span| {
             hits.push(SecretMatch { whole: span.clone(), span, by: MatchSource::Us });
         });
         let has_escape = if self.forms == FormMatching::Count {
-            find_tokens(bytes, from, seam, |form| match form.proof {
+            let entry = |name, entry| entries.push((name, entry));
+            let each = |form: TokenMatch| match form.proof {
                 MatchRule::KeyBlock => key_blocks.push(form.whole),
                 MatchRule::Form
                 | MatchRule::MadeUp
@@ -132,7 +145,8 @@ impl Finder {
                         by: MatchSource::Us,
                     });
                 }
-            })
+            };
+            find_tokens(bytes, from, seam, each, entry)
         } else {
             has_written_escape(&bytes[from..])
         };

@@ -1,6 +1,6 @@
 //! Masking of a stream that arrives in chunks of any size.
 //!
-//! Matches never span lines. Whole lines are passed on at once, and the last, incomplete line is
+//! Matches never span lines, except key blocks and entries. Whole lines are passed on at once, and the last, incomplete line is
 //! held back. A line that is too long to hold back is passed on in segments, cut between matches.
 //! The cuts depend on the line only, not on the chunks.
 
@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
+use super::entries::EntryName;
 use super::escapes::{end_of_escape_around, is_inside_character, is_sign};
 use super::find::{MatchSource, SecretMatch, SecretMatches};
 use super::json::{JsonText, JsonWalker, NamePolicy, TextKind, is_json};
@@ -37,6 +38,8 @@ pub struct StreamMasker {
     /// The number of those bytes.
     context: usize,
     block: KeyBlock,
+    /// The name of an entry at the end of the previous line.
+    entry: Option<EntryName>,
     /// The state of a line that is passed on in segments.
     long: Option<LongLine>,
 }
@@ -64,7 +67,7 @@ impl StreamMasker {
 
     fn with(secrets: Secrets, names: NamePolicy) -> Self {
         let block = KeyBlock::default();
-        Self { secrets, names, held: Vec::new(), context: 0, block, long: None }
+        Self { secrets, names, held: Vec::new(), context: 0, block, entry: None, long: None }
     }
 
     /// Processes a chunk and passes on everything that is certain. Parts without secrets are not
@@ -91,7 +94,12 @@ impl StreamMasker {
     /// Whether nothing is held back or continues: the next byte starts a line, which is masked on
     /// its own.
     pub(crate) fn is_idle(&self) -> bool {
-        self.held.is_empty() && self.long.is_none() && !self.block.is_open()
+        self.held.is_empty() && self.long.is_none() && !self.continues()
+    }
+
+    /// Whether the previous line affects the next one.
+    fn continues(&self) -> bool {
+        self.block.is_open() || self.entry.is_some()
     }
 
     /// The number of bytes held back.
@@ -136,7 +144,7 @@ impl StreamMasker {
         let found = self.secrets.finder.find(window, 0);
         // The user's patterns may match decoded strings that the raw line does not show.
         let is_asked = self.secrets.finder.has_extra();
-        if found.is_empty() && !self.block.is_open() && !is_asked {
+        if found.is_empty() && !self.continues() && !is_asked {
             return each(window);
         }
         let mut spans = Vec::new();
@@ -146,7 +154,7 @@ impl StreamMasker {
             let line = start..end;
             start = end;
             let part = found.within(&line);
-            if line.is_empty() || (part.is_empty() && !self.block.is_open() && !is_asked) {
+            if line.is_empty() || (part.is_empty() && !self.continues() && !is_asked) {
                 continue;
             }
             if line.len() > HOLD {
@@ -168,7 +176,10 @@ impl StreamMasker {
         found: &SecretMatches,
         spans: &mut Vec<Range<usize>>,
     ) {
+        let entry = self.entry.take();
         if !is_json(&window[line.clone()]) {
+            self.entry = found.entries.last().map(|(_, entry)| *entry);
+            spans.extend(entry.and_then(|entry| entry.value_in(window, line.clone())));
             spans.extend(self.secrets.finder.in_plain(window, &line, &found.hits));
             return self.block.spans(window, line, &found.key_blocks, spans);
         }
@@ -190,6 +201,7 @@ impl StreamMasker {
         has_ended: bool,
         each: &mut impl FnMut(&[u8]),
     ) -> usize {
+        self.entry = None;
         let mut from = from;
         while line.len() - from > HOLD {
             let begin = from.saturating_sub(CONTEXT);
@@ -213,7 +225,7 @@ impl StreamMasker {
         each: &mut impl FnMut(&[u8]),
     ) -> usize {
         let finder = &self.secrets.finder;
-        let SecretMatches { mut hits, key_blocks } = finder.find(window, from);
+        let SecretMatches { mut hits, key_blocks, entries: _ } = finder.find(window, from);
         let mut long = self.long.take().unwrap_or_else(|| {
             let start = &window[from..window.len().min(from + JSON_LOOK)];
             let json = is_json(start).then(|| JsonWalker::new(self.names));

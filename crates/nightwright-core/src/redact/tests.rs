@@ -1,4 +1,5 @@
 mod blocks;
+mod entries;
 mod forms;
 mod known;
 mod names;
@@ -246,6 +247,9 @@ fn text_made_to_be_slow_is_not() {
         "-----BEGIN PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\\na",
         "sk-circle-fade-dot-animation-2-",
+        "- name: A_TOKEN\n",
+        "name: A_TOKEN\\n",
+        "A_TOKEN,value:",
         "://a:bcd@",
         "\u{200d}",
         "\\ud834\\udd73",
@@ -382,6 +386,8 @@ fn noise() -> impl Strategy<Value = String> {
             1 => Just("hunter\u{1b}[01;31m\u{1b}[K2hun\u{1b}[mter2".to_owned()),
             1 => Just("pin=123456 x\u{200b}".to_owned()),
             1 => Just("\nkey of-zebras".to_owned()),
+            1 => Just("\n- name: DB_PASSWORD\n".to_owned()),
+            1 => Just("  value: zebra77zebra".to_owned()),
             1 => Just("\\nghp_".to_owned() + &"c3D4".repeat(9)),
         ],
         0..12,

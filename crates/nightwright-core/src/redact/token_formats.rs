@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::assignments::assigned;
+use super::assignments::{NamedSecret, named_secret};
 use super::commands::find_command_secrets;
+use super::entries::EntryName;
 use super::escapes::{end_of_escape_around, ends_escape};
 use super::parts::is_example_password;
 use super::patterns::{EACH, LeftBoundary, MatchRule, PATTERNS, STARTS, StartUse, TokenTail, USES};
@@ -65,13 +66,15 @@ const MAX_NUMBER: usize = 5;
 /// The maximum distance to a later `@` that still belongs to the password.
 const MAX_PASSWORD: usize = 128;
 
-/// Searches from `from` on. `seam` returns whether something was removed before a byte. Returns
-/// whether the bytes contain a written escape character.
+/// Searches from `from` on. `seam` returns whether something was removed before a byte. `entry`
+/// receives the names whose values may follow in the next line. Returns whether the bytes contain a
+/// written escape character.
 pub(super) fn find_tokens(
     bytes: &[u8],
     from: usize,
     seam: impl Fn(usize) -> bool,
     mut each: impl FnMut(TokenMatch),
+    mut entry: impl FnMut(Range<usize>, EntryName),
 ) -> bool {
     let mut has_escape = false;
     let is_free = |at: usize| is_free(bytes, at) || seam(at);
@@ -83,7 +86,14 @@ pub(super) fn find_tokens(
             StartUse::Formats(formats) => {
                 token_at(bytes, start, is_free(start), formats, &mut runs)
             }
-            StartUse::Name => assigned(bytes, start).map(known),
+            StartUse::Name => match named_secret(bytes, start) {
+                Some(NamedSecret::Value(whole, value)) => Some(known((whole, value))),
+                Some(NamedSecret::Entry(name, found)) => {
+                    entry(name, found);
+                    None
+                }
+                None => None,
+            },
             StartUse::Vendor(vendor) => vendor_token(bytes, vendor, &found, is_free).map(known),
             StartUse::Command(kind) => {
                 let mut next = start;

@@ -202,6 +202,7 @@ impl ClaimSummary {
                 listed: first(&gate.changes.listed, changed),
             },
             verdict: gate.verdict,
+            second_opinion: gate.second_opinion,
             reason: text(&gate.reason),
             missing: first(&gate.missing, |missing| line(missing)),
             more_missing: beyond(&gate.missing),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::event::VerdictKind;
+use crate::event::{SecondOpinion, VerdictKind};
 use crate::input::{Changes, CheckVerdict, TamperFinding};
 use crate::results::ClaimOutcome;
 use crate::settings::EvidenceKind;
@@ -35,6 +35,9 @@ pub struct ClaimSummary {
     pub changes: Changes,
     /// The verdict of a model, if one was called.
     pub verdict: Option<VerdictKind>,
+    /// The source of the verdict, if it is a second opinion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_opinion: Option<SecondOpinion>,
     /// The model's reason for its verdict.
     pub reason: String,
     /// The missing work, in the model's words.

@@ -11,7 +11,10 @@ mod times;
 
 use self::sample_run::SampleRun;
 use super::*;
-use crate::event::{Event, IterationEvent, IterationResult, NoteEvent, Record, RunEvent, samples};
+use crate::event::{
+    CallEvent, Event, IterationEvent, IterationResult, NoteEvent, Record, RunEvent, SecondOpinion,
+    samples,
+};
 use crate::outcome::Outcome;
 use crate::results::ClaimOutcome;
 use crate::run_view::RunView;
@@ -84,6 +87,29 @@ fn a_rejected_claim_keeps_its_reason_and_what_is_missing() {
         assert!(page.contains("handlers of the webhooks still import the old router"), "{page}");
         assert!(page.contains("old::Router"), "{page}");
     }
+}
+
+#[test]
+fn a_second_opinion_is_named_where_it_gave_the_verdict() {
+    let first = told(&sample(6).records(), false);
+    assert_eq!(first.iterations[5].claims[0].second_opinion, None);
+    for page in [first.markdown(), first.html()] {
+        assert!(page.contains("s verdict: complete") && !page.contains("second opinion"), "{page}");
+    }
+
+    let mut records = sample(6).records();
+    let asked = records.iter_mut().rev().find_map(|record| match &mut record.event {
+        Event::Call(CallEvent::Started { second_opinion, .. }) => Some(second_opinion),
+        _ => None,
+    });
+    *asked.unwrap() = Some(SecondOpinion::OtherModel);
+    let report = told(&records, false);
+    for page in [report.markdown(), report.html()] {
+        assert!(page.to_lowercase().contains("a second opinion: complete"), "{page}");
+        assert!(page.contains("s verdict: not complete"), "{page}");
+    }
+    let claim = serde_json::to_value(&report.iterations[5].claims[0]).unwrap();
+    assert_eq!(claim["second_opinion"], "other_model");
 }
 
 #[test]

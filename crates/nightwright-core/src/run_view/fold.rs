@@ -9,9 +9,9 @@ use super::{
 };
 use crate::baseline::{BaselineStatus, status};
 use crate::event::{
-    AgentFacts, AttemptEvent, CallEvent, Continuation, Event, GateEvent, IterationEvent,
-    IterationFinished, IterationResult, NoteEvent, OperatorEvent, Record, RunEvent, RunStarted,
-    WaitEvent,
+    AgentFacts, AttemptEvent, CallEvent, CallPurpose, Continuation, Event, GateEvent,
+    IterationEvent, IterationFinished, IterationResult, NoteEvent, OperatorEvent, Record, RunEvent,
+    RunStarted, WaitEvent,
 };
 use crate::failing::Failing;
 use crate::input::{CheckPurpose, CheckResult, TaskProgress, WorkspaceMark};
@@ -104,7 +104,9 @@ impl RunView {
         match event {
             CallEvent::Started { purpose, second_opinion, .. } => {
                 self.doing = Activity::Asking { purpose: *purpose };
-                self.at_gate(|gate| gate.second_opinion = *second_opinion);
+                if *purpose == CallPurpose::Verify {
+                    self.at_gate(|gate| gate.second_opinion = *second_opinion);
+                }
             }
             CallEvent::Finished { .. } => self.doing = Activity::Checking,
             CallEvent::Cancelled { .. } => {}

@@ -147,6 +147,9 @@ impl RunView {
                 vec![NextStep::command("after the limit resets, continue", resume)]
             }
             Outcome::DiskFull { .. } => then("free some disk space"),
+            Outcome::ProjectUnresponsive { .. } => {
+                then("make sure that the file system of the project responds")
+            }
             Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
             // The agent, or a program that it started, wrote to the run folder.
             Outcome::JournalDamaged { .. } => vec![

@@ -25,10 +25,7 @@ pub fn inherited(
     also: impl Fn(&str) -> bool,
 ) -> Vec<(OsString, OsString)> {
     let ours: Vec<_> = ours.into_iter().collect();
-    let is_on = |switch: &str| match own.get(switch) {
-        Some(value) => !is_off(OsStr::new(value)),
-        None => ours.iter().any(|(name, value)| name == switch && !is_off(value)),
-    };
+    let is_on = |switch: &str| is_on(switch, &ours, own);
     let allowed = |name: &OsStr| {
         name.to_str().is_some_and(|name| dialect.environment_allows(name, &is_on) || also(name))
     };
@@ -42,6 +39,14 @@ pub fn inherited(
         set(&mut all, name, value);
     }
     all
+}
+
+/// Whether a switch is on. A value that the user sets for the agent overrides the inherited one.
+pub fn is_on(switch: &str, ours: &[(OsString, OsString)], own: &BTreeMap<String, String>) -> bool {
+    match own.get(switch) {
+        Some(value) => !is_off(OsStr::new(value)),
+        None => ours.iter().any(|(name, value)| name == switch && !is_off(value)),
+    }
 }
 
 /// Whether the value of a switch turns it off.

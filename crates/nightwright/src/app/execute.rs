@@ -50,7 +50,9 @@ async fn run_loop(
     prepared: PreparedRun,
     signals: Signals,
 ) -> Result<FinishedRun, Failure> {
-    let WiredRun { supervisor, first, mut connections } = wire(spec, prepared, signals)?;
+    let folder = prepared.locked_run.folder.clone();
+    let wired = wire(spec, prepared, signals).inspect_err(|_| folder.forget());
+    let WiredRun { supervisor, first, mut connections } = wired?;
     let outcome = supervisor.run(first).await;
     connections.stop_listening();
     Ok(finish(spec, connections, outcome).await)
@@ -58,5 +60,10 @@ async fn run_loop(
 
 /// Reports the outcome of a run, and returns the exit code.
 pub(crate) fn close(spec: &RunSpec, finished: Option<&FinishedRun>) -> ExitCode {
-    finished.map_or_else(interrupted, |finished| conclude(spec, finished))
+    finished.map_or_else(interrupted, |finished| {
+        let code = conclude(spec, finished);
+        // A run whose first event was not recorded is not listed. Its log stays.
+        finished.locked_run.folder.forget();
+        code
+    })
 }

@@ -60,12 +60,24 @@ pub(super) async fn prepare(
         return Ok(None);
     };
     let Some((locked_run, files)) = create_run(spec, signals).await? else { return Ok(None) };
+    let folder = locked_run.folder.clone();
+    let prepared = prepare_machine(spec, agent, locked_run, files);
+    prepared.map(Some).inspect_err(|_| folder.forget())
+}
+
+/// Prepares everything that depends on the run folder.
+fn prepare_machine(
+    spec: &RunSpec,
+    agent: AgentFacts,
+    locked_run: LockedRun,
+    files: RunFiles,
+) -> Result<PreparedRun, Failure> {
     let containment = locked_run.contain();
     let opening = opening(spec, &agent, &containment, &files.hooks)?;
     let opening = keep_unmasked_settings(spec, opening, locked_run.folder.path())?;
     let machine = Machine::new(opening);
     introduce(spec, &agent);
-    Ok(Some(PreparedRun {
+    Ok(PreparedRun {
         environments: Environments::of(spec, &locked_run.folder)?,
         locked_run,
         agent,
@@ -74,7 +86,7 @@ pub(super) async fn prepare(
         machine,
         past: Vec::new(),
         first: Input::Start,
-    }))
+    })
 }
 
 /// Finds the agent program, unless the run never starts it.

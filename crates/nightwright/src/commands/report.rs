@@ -92,8 +92,9 @@ truncated texts end with a note):
                     recorded end
     attempt_count   number of attempts
     calls           {number, purpose, duration_ms, sentence, cost_usd, cost_source, tokens}
-    claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict, reason,
-                    missing, more_missing, outcome, why}; outcome is open, verified, judged,
+    claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict,
+                    second_opinion, reason, missing, more_missing, outcome, why}; second_opinion is
+                    other_model or same_model, or absent; outcome is open, verified, judged,
                     not_verified, rejected, impossible, inconclusive or unaffordable; checks has
                     {command, result, output, duration_ms}, findings has {path, what}, changes is
                     as in the event `changes_inspected`

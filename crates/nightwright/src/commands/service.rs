@@ -2,6 +2,7 @@
 
 mod systemd;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,6 +16,7 @@ use nightwright_core::stream::dialect::Dialect;
 
 use super::cli::context::ProjectArgs;
 use super::cli::select_run::RunSelector;
+use crate::agent::environment;
 use crate::config::{self, ResolvedConfig};
 use crate::console::{self, eprint_safe, print};
 use crate::error::Failure;
@@ -327,7 +329,7 @@ fn carry_out(command: &[String]) -> Result<(), Failure> {
 fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure> {
     let resolved = ResolvedConfig::new(config::load(project, task, |name| env::var_os(name))?);
     let passed = resolved.get_list("agent.pass_env").unwrap_or_default();
-    let names = missing_of(env::vars_os().map(|(name, _)| name), &passed);
+    let names = missing_of(env::vars_os(), &resolved.environment_of_agent(), &passed);
     if names.is_empty() {
         return Ok(None);
     }
@@ -339,20 +341,27 @@ fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure
     )))
 }
 
-fn missing_of(ours: impl IntoIterator<Item = OsString>, passed: &[String]) -> Vec<String> {
+/// Returns the variables that the agent gets here and not in the service. `own` are those that the
+/// configuration sets for the agent.
+fn missing_of(
+    ours: impl IntoIterator<Item = (OsString, OsString)>,
+    own: &BTreeMap<String, String>,
+    passed: &[String],
+) -> Vec<String> {
     let usual = |name: &str| {
         PLACES.contains(&name)
             || USUAL.contains(&name)
             || USUAL_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
     };
-    let names: Vec<_> = ours.into_iter().filter_map(|name| name.into_string().ok()).collect();
-    let is_set = |name: &str| names.iter().any(|known| known == name);
+    let ours: Vec<_> = ours.into_iter().collect();
+    let is_on = |switch: &str| environment::is_on(switch, &ours, own);
     let given = |name: &str| {
-        Dialect::Claude.environment_allows(name, &is_set)
+        Dialect::Claude.environment_allows(name, &is_on)
             || passed.iter().any(|pattern| crate::app::agent_program::fits(pattern, name))
     };
+    let names = ours.iter().filter_map(|(name, _)| name.to_str());
     let mut missing: Vec<_> =
-        names.iter().filter(|name| given(name) && !usual(name)).cloned().collect();
+        names.filter(|name| given(name) && !usual(name)).map(str::to_owned).collect();
     missing.sort();
     missing
 }

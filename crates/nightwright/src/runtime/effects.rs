@@ -249,6 +249,7 @@ impl EffectExecutor {
             inspection.warnings = observer.workspace.take_warnings();
             inspection.warnings.append(&mut observer.warnings);
             inspection.findings.extend_from_slice(observer.workspace.gaps());
+            inspection.timeouts = observer.workspace.timeouts().to_vec();
             Input::Inspected(ticket, Box::new(inspection))
         });
     }

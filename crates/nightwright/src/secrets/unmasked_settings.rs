@@ -14,9 +14,7 @@ use nightwright_core::settings::{SettingChange, Settings};
 use serde::{Deserialize, Serialize};
 
 use crate::files::{FileError, read_regular, replace_private};
-
-/// The name of the file in the run folder.
-const FILE: &str = "unmasked.json";
+use crate::store::run_dir::UNMASKED;
 
 /// The contents of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -62,7 +60,7 @@ pub fn save_change(run_folder: &Path, changes: &[SettingChange]) -> Result<(), F
 fn add(run_folder: &Path, put: impl FnOnce(&mut UnmaskedRecord)) -> Result<(), FileError> {
     let mut record = match read(run_folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => UnmaskedRecord::default(),
-        Err(source) => return Err(FileError::Read { path: run_folder.join(FILE), source }),
+        Err(source) => return Err(FileError::Read { path: run_folder.join(UNMASKED), source }),
         Ok(record) => record,
     };
     put(&mut record);
@@ -71,7 +69,7 @@ fn add(run_folder: &Path, put: impl FnOnce(&mut UnmaskedRecord)) -> Result<(), F
 
 /// Returns the original settings of a run, given those in its journal.
 pub fn unmasked_settings(run_folder: &Path, masked: &Settings) -> UnmaskedSettings {
-    let path = run_folder.join(FILE);
+    let path = run_folder.join(UNMASKED);
     let lost = |why: String| {
         if masked.masked { UnmaskedSettings::Lost(why) } else { UnmaskedSettings::InJournal }
     };
@@ -103,7 +101,7 @@ pub fn changed(run_folder: &Path) -> Vec<SettingChange> {
 
 /// Whether a run received a secret.
 pub fn has_unmasked(run_folder: &Path) -> bool {
-    run_folder.join(FILE).exists()
+    run_folder.join(UNMASKED).exists()
 }
 
 /// Returns the values behind the masks in the journal: in the settings, the operator's messages and
@@ -132,7 +130,7 @@ pub fn masked_values(
 }
 
 fn read(run_folder: &Path) -> io::Result<UnmaskedRecord> {
-    let bytes = read_regular(&run_folder.join(FILE))?;
+    let bytes = read_regular(&run_folder.join(UNMASKED))?;
     // An older format of the file contains only the settings.
     serde_json::from_slice(&bytes).or_else(|error| match serde_json::from_slice(&bytes) {
         Ok(settings) => {
@@ -143,7 +141,7 @@ fn read(run_folder: &Path) -> io::Result<UnmaskedRecord> {
 }
 
 fn write(run_folder: &Path, record: &UnmaskedRecord) -> Result<(), FileError> {
-    let path = run_folder.join(FILE);
+    let path = run_folder.join(UNMASKED);
     let bytes = serde_json::to_vec_pretty(record);
     let fail = |error| FileError::Write { path: path.clone(), source: io::Error::other(error) };
     replace_private(&path, &bytes.map_err(fail)?)
@@ -208,14 +206,14 @@ mod tests {
             unmasked_settings(folder.path(), &settings("use ********** now")),
             UnmaskedSettings::Apart(_)
         ));
-        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
+        let mode = fs::metadata(folder.path().join(UNMASKED)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
     fn a_file_with_nothing_but_settings_is_read_and_one_that_is_damaged_is_not_written_over() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(FILE);
+        let file = folder.path().join(UNMASKED);
         let told_first = settings("use 0123456789 now");
         fs::write(&file, serde_json::to_vec(&told_first).unwrap()).unwrap();
         save_operator_message(folder.path(), "one").unwrap();

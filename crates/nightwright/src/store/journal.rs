@@ -40,6 +40,7 @@ pub mod tail;
 pub mod writer;
 
 pub use error::{JournalChange, JournalError, RecordingFailure, RecordingStep, StoreFileError};
+pub(super) use layer::RESERVE_EXTENSION;
 pub use layer::{DiskFile, FileFacts, FileLayer, NamedFile};
 pub use private::create_file;
 pub use reader::{Journal, create, first, open_for_append, read, resume, walk};

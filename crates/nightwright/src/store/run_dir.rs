@@ -28,7 +28,7 @@ use ring::digest::{SHA256, digest};
 
 use super::journal::error::StoreFileError;
 use super::journal::private::{create_folder, create_folders};
-use super::journal::reader;
+use super::journal::{RESERVE_EXTENSION, reader};
 use crate::error::Failure;
 use crate::hex::hex;
 use crate::random;
@@ -44,6 +44,8 @@ const MAX_NAME_CHARS: usize = 64;
 pub const HOOK_LOG: &str = "hooks.log";
 /// The name of the request log of the rehearsal agent, in the run folder.
 pub const REHEARSAL_LOG: &str = "rehearsal.log";
+/// The name of the file with the unmasked texts of the journal, in the run folder.
+pub const UNMASKED: &str = "unmasked.json";
 /// The name of the folder for copies of hooks, in the run folder.
 pub const HOOKS: &str = "hooks";
 
@@ -219,13 +221,22 @@ impl RunDir {
         has_journal(&self.path)
     }
 
-    /// Removes the folder of a run that never started. If it contains foreign files, they stay, and
-    /// so does the folder; it is not listed and is harmless.
+    /// Whether the journal contains anything, or something else is in its place.
+    fn is_recorded(&self) -> bool {
+        let journal = self.journal().symlink_metadata();
+        journal.is_ok_and(|found| !found.is_file() || found.len() > 0)
+    }
+
+    /// Removes the folder of a run that never started: its journal is missing or empty. If the folder
+    /// contains foreign files, they stay, and so does the folder; it is not listed and is harmless.
     pub fn forget(&self) {
-        if self.is_begun() {
+        if self.is_recorded() {
             return;
         }
-        for file in [self.lock(), self.tree_lock()] {
+        let unmasked = self.path.join(UNMASKED);
+        let journal = self.journal();
+        let reserve = journal.with_extension(RESERVE_EXTENSION);
+        for file in [journal, reserve, self.seal(), unmasked, self.lock(), self.tree_lock()] {
             // Each of them may be missing.
             let _ = fs::remove_file(file);
         }
@@ -504,11 +515,27 @@ mod tests {
         fs::write(used.path().join("mine.txt"), "").unwrap();
         assert_eq!(RunDir::list(state.path()).unwrap(), [begun.id().clone()]);
         assert_eq!(RunDir::list_all(state.path()).unwrap().len(), 3);
+        fs::write(begun.journal(), "{}\n").unwrap();
         for run in [&begun, &empty, &used] {
             run.forget();
         }
         assert!(begun.prompts().is_dir() && used.path().join("mine.txt").exists());
         assert!(!empty.path().exists());
+    }
+
+    #[test]
+    fn a_run_whose_first_event_was_not_recorded_leaves_nothing() {
+        let state = tempfile::tempdir().unwrap();
+        let run = RunDir::create(state.path(), at("2026-11-15T09:00:00Z")).unwrap();
+        fs::create_dir(state.path().join(SEALS)).unwrap();
+        let reserve = run.journal().with_extension(RESERVE_EXTENSION);
+        for file in [run.journal(), reserve, run.seal(), run.lock(), run.path().join(UNMASKED)] {
+            fs::write(file, "").unwrap();
+        }
+        assert_eq!(RunDir::list(state.path()).unwrap(), [run.id().clone()]);
+        run.forget();
+        assert!(!run.path().exists() && !run.seal().exists());
+        assert_eq!(RunDir::list(state.path()).unwrap(), []);
     }
 
     #[test]

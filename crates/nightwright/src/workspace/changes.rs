@@ -9,10 +9,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::input::TamperFinding;
+use nightwright_core::input::{InspectionTimeout, NotInspected, TamperFinding};
 use nightwright_core::tamper::{self, FileDiff, FileSide};
 
-use super::git::Git;
+use super::git::{Git, GitTimeout};
 use super::identity::{self, IdentityCache, LINK};
 use super::rules::is_configuration;
 use super::start_tree::{StartTree, StartTreeEntry, StartTreeKind};
@@ -84,24 +84,30 @@ impl Workspace {
 
     fn compare(&mut self, snapshot: &Snapshot) -> Vec<FileDiff> {
         self.gaps.clear();
+        self.timeouts.clear();
         let mut drafts = self.drafts(snapshot);
         // Existing files come first, because something may have been removed from them. Small files
         // come before large ones, so that one large file does not use up the budget.
         drafts.sort_by(|a, b| a.order().cmp(&b.order()));
         let known = std::mem::take(&mut self.blobs);
-        let blobs = match &self.view {
+        let (blobs, timeout) = match &self.view {
             WorkspaceView::Git(view) => blobs(&view.private.git, &drafts, known),
-            WorkspaceView::None | WorkspaceView::Walk => HashMap::new(),
+            WorkspaceView::None | WorkspaceView::Walk => (HashMap::new(), None),
         };
         let mut budget = ReadBudget { files: FILES, bytes: BYTES };
-        let mut gone = self.has_lost_git(snapshot);
+        let mut gone = self.has_lost_git(snapshot) && self.timeout.is_none();
         let mut left = Vec::new();
+        let mut unread = Vec::new();
         let mut changes = Vec::new();
         for draft in drafts {
             let before = match self.before(&draft, &blobs, &budget) {
                 OldSide::Side(side) => Some(side),
                 OldSide::Gone => {
                     gone = true;
+                    Some(FileSide::Opaque)
+                }
+                OldSide::TimedOut => {
+                    unread.push(draft.path.to_string_lossy().into_owned());
                     Some(FileSide::Opaque)
                 }
                 OldSide::NotRead => None,
@@ -123,8 +129,31 @@ impl Workspace {
         }
         self.blobs = blobs;
         self.note_gaps(gone, &left);
+        self.note_timeouts(snapshot, timeout, unread);
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         changes
+    }
+
+    /// Returns the git commands that were killed, and what the last [`Workspace::changes`] could not
+    /// compare without them.
+    pub fn timeouts(&self) -> &[InspectionTimeout] {
+        &self.timeouts
+    }
+
+    fn note_timeouts(
+        &mut self,
+        snapshot: &Snapshot,
+        timeout: Option<GitTimeout>,
+        unread: Vec<String>,
+    ) {
+        if let (true, Some(timeout)) = (self.has_lost_git(snapshot), &self.timeout) {
+            let what = NotInspected::Everything;
+            self.timeouts.push(InspectionTimeout { why: timeout.to_string(), what });
+        }
+        if let Some(timeout) = timeout {
+            let what = NotInspected::Files(unread);
+            self.timeouts.push(InspectionTimeout { why: timeout.to_string(), what });
+        }
     }
 
     /// Returns the findings for files that the last [`Workspace::changes`] could not compare.
@@ -213,7 +242,7 @@ impl Workspace {
                 let text = public(text.as_bytes());
                 OldSide::Side(text.map_or(FileSide::Opaque, |bytes| side(&bytes)))
             }
-            OldSide::Side(_) | OldSide::Gone | OldSide::NotRead => old,
+            OldSide::Side(_) | OldSide::Gone | OldSide::TimedOut | OldSide::NotRead => old,
         }
     }
 
@@ -262,6 +291,8 @@ pub(super) enum OldSide {
     Side(FileSide),
     /// The file existed, but can no longer be read.
     Gone,
+    /// Git was killed before it printed the text.
+    TimedOut,
     /// The budget was exhausted.
     NotRead,
 }
@@ -322,13 +353,14 @@ impl ReadBudget {
     }
 }
 
-/// Returns the contents of the commit by object name. Two git processes are needed: one for the
-/// sizes, and one for the contents that fit the budget. Known contents are not requested again.
+/// Returns the contents of the commit by object name, and the command that was killed, if any. Two
+/// git processes are needed: one for the sizes, and one for the contents that fit the budget. Known
+/// contents are not requested again.
 fn blobs(
     git: &Git,
     drafts: &[ChangeDraft],
     mut known: HashMap<String, OldSide>,
-) -> HashMap<String, OldSide> {
+) -> (HashMap<String, OldSide>, Option<GitTimeout>) {
     let names = drafts.iter().filter_map(|draft| match &draft.before {
         OldSource::Blob(id) => Some(id.as_str()),
         OldSource::Known(_) | OldSource::Kept(_) => None,
@@ -338,12 +370,18 @@ fn blobs(
     let unknown: Vec<_> = names.into_iter().filter(|name| !known.contains_key(*name)).collect();
     let bytes = known.values().map(|old| match old {
         OldSide::Side(FileSide::Text(text)) => text.len() as u64,
-        OldSide::Side(FileSide::Absent | FileSide::Opaque) | OldSide::Gone | OldSide::NotRead => 0,
+        OldSide::Side(FileSide::Absent | FileSide::Opaque)
+        | OldSide::Gone
+        | OldSide::TimedOut
+        | OldSide::NotRead => 0,
     });
     let (mut wanted, mut left) = (Vec::new(), BYTES.saturating_sub(bytes.sum()));
     let mut all = known;
     all.extend(unknown.iter().map(|name| ((*name).to_owned(), OldSide::Gone)));
-    let Some(lengths) = batch(git, "--batch-check", &unknown) else { return all };
+    let lengths = match batch(git, "--batch-check", &unknown) {
+        Ok(lengths) => lengths,
+        Err(timeout) => return (timed_out(all, &unknown), Some(timeout)),
+    };
     for line in String::from_utf8_lossy(&lengths).lines() {
         let words: Vec<_> = line.split(' ').collect();
         // A missing object has another format.
@@ -361,22 +399,32 @@ fn blobs(
         all.insert(name.to_owned(), old);
     }
     let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
-    let Some(output) = batch(git, "--batch", &wanted) else { return all };
-    contents(&output, &mut all);
+    match batch(git, "--batch", &wanted) {
+        Ok(output) => contents(&output, &mut all),
+        Err(timeout) => return (timed_out(all, &wanted), Some(timeout)),
+    }
+    (all, None)
+}
+
+/// Marks these objects as unknown because git was killed.
+fn timed_out(mut all: HashMap<String, OldSide>, names: &[&str]) -> HashMap<String, OldSide> {
+    all.extend(names.iter().map(|name| ((*name).to_owned(), OldSide::TimedOut)));
     all
 }
 
-/// Returns git's answer about objects; `None` if it is incomplete.
-fn batch(git: &Git, option: &str, names: &[&str]) -> Option<Vec<u8>> {
+/// Returns git's answer about objects, which is empty if git failed. The error is a timeout.
+fn batch(git: &Git, option: &str, names: &[&str]) -> Result<Vec<u8>, GitTimeout> {
     if names.is_empty() {
-        return Some(Vec::new());
+        return Ok(Vec::new());
     }
     let mut input = names.join("\n");
     input.push('\n');
-    let answer = git.run_raw(["cat-file", option], input.into_bytes()).ok()?;
+    let arguments = ["cat-file", option];
+    let Ok(answer) = git.run_raw(arguments, input.into_bytes()) else { return Ok(Vec::new()) };
     match answer.ended {
-        CapturedEnd::Exited(exit) if exit.code() == Some(0) => Some(answer.output),
-        CapturedEnd::Exited(_) | CapturedEnd::TimedOut | CapturedEnd::TooMuch => None,
+        CapturedEnd::Exited(exit) if exit.code() == Some(0) => Ok(answer.output),
+        CapturedEnd::Exited(_) | CapturedEnd::TooMuch => Ok(Vec::new()),
+        CapturedEnd::TimedOut => Err(git.timeout(&arguments)),
     }
 }
 

@@ -46,7 +46,7 @@ pub fn commits(
     let answer = git.run(arguments).map_err(|trouble| match &trouble {
         GitError::Failed(_) => "the repository no longer contains them".to_owned(),
         GitError::NotStarted(_)
-        | GitError::TimedOut
+        | GitError::TimedOut(_)
         | GitError::TooMuch
         | GitError::Odd(_)
         | GitError::Ignored

@@ -27,6 +27,7 @@ pub fn inspection(changes: &[FileDiff], commands: &[String]) -> Inspection {
         changes: listed(&compared),
         diff: share(&compared),
         warnings: Vec::new(),
+        timeouts: Vec::new(),
     }
 }
 

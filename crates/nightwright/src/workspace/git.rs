@@ -8,15 +8,18 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::private_facts::PrivateFacts;
+use nightwright_core::units::human;
+
+use super::private_facts::{CommandEnd, PrivateFacts};
 use crate::process::{self, CapturedCommand, CapturedEnd, CapturedOutput};
 
-/// Time limit for one git command.
-const GIT_TIMEOUT: Duration = Duration::from_mins(1);
+/// Time limit for one git command, unless another one is set.
+pub(super) const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 /// Maximum bytes of output: the names of half a million files.
 const MAX_OUTPUT_BYTES: usize = 48 << 20;
 
@@ -70,8 +73,9 @@ pub(super) enum GitError {
     /// Git exited with an error.
     #[error("git failed: {0}")]
     Failed(String),
-    #[error("git did not finish within {} s", GIT_TIMEOUT.as_secs())]
-    TimedOut,
+    /// Git exceeded its time limit and was killed.
+    #[error("{0}")]
+    TimedOut(GitTimeout),
     /// The output exceeds the limit.
     #[error("the output of git is too large")]
     TooMuch,
@@ -89,12 +93,29 @@ pub(super) enum GitError {
     Folder(String),
 }
 
+/// A git command that was killed because it exceeded its time limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GitTimeout {
+    /// The subcommand, such as `status`.
+    command: String,
+    limit: Duration,
+}
+
+impl fmt::Display for GitTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { command, limit } = self;
+        write!(f, "`git {command}` did not finish within {} and was killed", human(*limit))
+    }
+}
+
 /// Git in one folder.
 #[derive(Debug)]
 pub(super) struct Git {
     directory: PathBuf,
     environment: Vec<(OsString, OsString)>,
     options: &'static [&'static str],
+    /// The time limit for one command.
+    limit: Duration,
     /// The private folder as git left it, if it is compared before each use.
     facts: Option<Mutex<PrivateFacts>>,
 }
@@ -107,12 +128,23 @@ impl Git {
         environment.extend(ALONE.map(|(name, value)| (name.into(), value.into())));
         environment.push(("GIT_DIR".into(), folder.into()));
         environment.push(("GIT_WORK_TREE".into(), top.into()));
-        Self { directory: top.join(inside), environment, options: &WITHOUT_FILES, facts: None }
+        Self {
+            directory: top.join(inside),
+            environment,
+            options: &WITHOUT_FILES,
+            limit: GIT_TIMEOUT,
+            facts: None,
+        }
     }
 
     /// Compares the private folder before each command with its state after the previous one.
     pub(super) fn watched(self, folder: &Path) -> Self {
         Self { facts: Some(Mutex::new(PrivateFacts::of(folder))), ..self }
+    }
+
+    /// Sets the time limit for one command.
+    pub(super) fn limit(&mut self, limit: Duration) {
+        self.limit = limit;
     }
 
     /// Git with the user's configuration, in the folder of the repository. Only for commands that
@@ -124,7 +156,13 @@ impl Git {
         }
         environment.push(("GIT_DIR".into(), folder.into()));
         environment.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
-        Self { directory: top.to_owned(), environment, options: &[], facts: None }
+        Self {
+            directory: top.to_owned(),
+            environment,
+            options: &[],
+            limit: GIT_TIMEOUT,
+            facts: None,
+        }
     }
 
     /// Runs git and returns its output; an exit code other than 0 is an error.
@@ -141,16 +179,23 @@ impl Git {
         arguments: impl IntoIterator<Item = S>,
         input: Vec<u8>,
     ) -> Result<Vec<u8>, GitError> {
-        let answer = self.run_raw(arguments, input)?;
+        let arguments: Vec<_> = arguments.into_iter().collect();
+        let answer = self.run_raw(&arguments, input)?;
         match answer.ended {
             CapturedEnd::Exited(exit) if exit.code() == Some(0) => Ok(answer.output),
             CapturedEnd::Exited(_) => {
                 let first = answer.complaint.lines().next().unwrap_or("no reason given");
                 Err(GitError::Failed(first.to_owned()))
             }
-            CapturedEnd::TimedOut => Err(GitError::TimedOut),
+            CapturedEnd::TimedOut => Err(GitError::TimedOut(self.timeout(&arguments))),
             CapturedEnd::TooMuch => Err(GitError::TooMuch),
         }
+    }
+
+    /// Describes the timeout of a command.
+    pub(super) fn timeout<S: AsRef<OsStr>>(&self, arguments: &[S]) -> GitTimeout {
+        let command = arguments.first().map(|command| command.as_ref().to_string_lossy());
+        GitTimeout { command: command.unwrap_or_default().into_owned(), limit: self.limit }
     }
 
     /// Whether git exits with 0.
@@ -174,7 +219,8 @@ impl Git {
         }
         let answer = self.captured(arguments, input);
         if let Some(facts) = &mut facts {
-            facts.command_ended(answer.as_ref().is_ok_and(CapturedOutput::is_complete));
+            let complete = answer.as_ref().is_ok_and(CapturedOutput::is_complete);
+            facts.command_ended(if complete { CommandEnd::Exited } else { CommandEnd::Killed });
         }
         answer
     }
@@ -193,7 +239,7 @@ impl Git {
             environment: &self.environment,
             directory: &self.directory,
             input,
-            limit: GIT_TIMEOUT,
+            limit: self.limit,
             max_output: MAX_OUTPUT_BYTES,
         })
         .map_err(|error| GitError::NotStarted(error.to_string()))

@@ -27,6 +27,8 @@ const FIXED: [&str; 14] = [
 ];
 /// The file that git itself updates.
 const INDEX: &str = "index";
+/// The lock of the index.
+const LOCK: &str = "index.lock";
 
 /// The identity of a file and its last change; `None` if there is none.
 type FileState = Option<(u64, u64, u64, i64, i64)>;
@@ -36,25 +38,38 @@ type FileState = Option<(u64, u64, u64, i64, i64)>;
 pub(super) struct PrivateFacts {
     folder: PathBuf,
     fixed: [FileState; FIXED.len()],
-    /// The state of the index after the last command; `None` if a killed command left it unknown.
-    index: Option<FileState>,
+    /// The state of the index after the last command.
+    index: FileState,
+}
+
+/// How a git command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CommandEnd {
+    Exited,
+    /// It did not start, or was killed because it exceeded a limit.
+    Killed,
 }
 
 impl PrivateFacts {
     pub(super) fn of(folder: &Path) -> Self {
         let fixed = FIXED.map(|name| state(&folder.join(name)));
-        Self { folder: folder.to_owned(), fixed, index: Some(state(&folder.join(INDEX))) }
+        Self { folder: folder.to_owned(), fixed, index: state(&folder.join(INDEX)) }
     }
 
     /// Whether the folder is as the last command left it.
     pub(super) fn hold(&self) -> bool {
         let now = Self::of(&self.folder);
-        self.fixed == now.fixed && self.index.is_some() && self.index == now.index
+        self.fixed == now.fixed && self.index == now.index
     }
 
-    /// Notes the changes of a command. Those of a killed one are unknown.
-    pub(super) fn command_ended(&mut self, complete: bool) {
-        self.index = complete.then(|| state(&self.folder.join(INDEX)));
+    /// Notes the changes of a command. A killed one leaves the old index or the new one, because git
+    /// renames it into place, and perhaps a lock, which would prevent later updates.
+    pub(super) fn command_ended(&mut self, end: CommandEnd) {
+        if end == CommandEnd::Killed {
+            // Usually there is none.
+            let _ = fs::remove_file(self.folder.join(LOCK));
+        }
+        self.index = state(&self.folder.join(INDEX));
     }
 }
 
@@ -94,13 +109,17 @@ mod tests {
         fs::write(folder.path().join("config"), "x").unwrap();
         let mut facts = PrivateFacts::of(folder.path());
         fs::write(folder.path().join("index"), "x").unwrap();
-        facts.command_ended(true);
+        facts.command_ended(CommandEnd::Exited);
         assert!(facts.hold());
-        facts.command_ended(false);
-        assert!(!facts.hold(), "a killed command may have left anything");
-        facts.command_ended(true);
-        fs::write(folder.path().join("config"), "more").unwrap();
-        facts.command_ended(true);
-        assert!(!facts.hold());
+        fs::write(folder.path().join("index"), "longer").unwrap();
+        fs::write(folder.path().join("index.lock"), "").unwrap();
+        facts.command_ended(CommandEnd::Killed);
+        assert!(facts.hold(), "nobody else changed anything");
+        assert!(!folder.path().join("index.lock").exists());
+        for end in [CommandEnd::Exited, CommandEnd::Killed] {
+            fs::write(folder.path().join("config"), format!("{end:?}")).unwrap();
+            facts.command_ended(end);
+            assert!(!facts.hold());
+        }
     }
 }

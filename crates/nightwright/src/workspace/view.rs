@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
 
-use super::git::GitError;
+use super::git::{GitError, GitTimeout};
 use super::git_output::{self, GitStatus, LOG_FORMAT, LoggedCommit, MovedFile, TrackedFile};
 use super::identity::{Identity, IdentityCache, ObjectFormat, REPOSITORY};
 use super::private::{PrivateGit, checked_out};
@@ -48,6 +48,8 @@ pub(super) struct GitView {
     passed: Vec<(Option<String>, u32)>,
     /// Commits that were counted, so that checking out an old one does not count again.
     counted: HashSet<String>,
+    /// The command that was killed when the drift was last updated, if any.
+    pub(super) timeout: Option<GitTimeout>,
 }
 
 type IdentityPair = (Option<Identity>, Option<Identity>);
@@ -67,6 +69,7 @@ impl GitView {
             drift: BTreeMap::new(),
             counted: base.iter().cloned().collect(),
             passed: vec![(base, 0)],
+            timeout: None,
         })
     }
 
@@ -112,7 +115,10 @@ impl GitView {
         let status = git_output::status(&output)?;
         drop(output);
         // A missing or broken repository adds nothing; the files are known without it.
-        let _ = self.follow();
+        self.timeout = match self.follow() {
+            Err(GitError::TimedOut(timeout)) => Some(timeout),
+            Ok(()) | Err(_) => None,
+        };
         Ok(self.assemble(status, rules, identities))
     }
 

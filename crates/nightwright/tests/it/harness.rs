@@ -19,7 +19,7 @@ use super::agent_env::NIGHTWRIGHT;
 use super::tasks::disk::skip;
 
 /// The timeout of a test; only a failing test takes this long.
-const TEST_TIMEOUT: Duration = Duration::from_mins(1);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The number of tries on a busy machine.
 const TRIES: usize = 3;

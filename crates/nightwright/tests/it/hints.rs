@@ -180,6 +180,7 @@ fn ended(outcome: &Outcome) -> EndedRun {
         Outcome::Impossible { .. }
         | Outcome::HookAbort { .. }
         | Outcome::DiskFull { .. }
+        | Outcome::ProjectUnresponsive { .. }
         | Outcome::JournalFailed { .. }
         | Outcome::JournalDamaged { .. } => by("auth = \"not logged in\"", &[]).rewritten(outcome),
     }
@@ -238,6 +239,7 @@ every_next_command_works_as_printed_after! {
     hook_abort
     limit_wait_too_long
     disk_full
+    project_unresponsive
     journal_failed
     journal_damaged
 }

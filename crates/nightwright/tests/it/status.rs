@@ -2,6 +2,7 @@
 //! killed.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use nightwright_core::event::{AttemptEvent, Event, OperatorEvent};
 use rustix::process::Signal;
@@ -286,4 +287,22 @@ fn a_verified_run_says_what_verified_it_and_a_paused_one_that_is_gone_is_not_at_
     let text = env.run(&["status"]).exits(0).out;
     assert!(text.contains("\npause         the run was paused when it crashed\n"), "{text}");
     assert!(!text.contains("the run pauses after the current"), "{text}");
+}
+
+#[test]
+fn a_run_that_fails_before_its_first_event_is_not_listed() {
+    let env = TestEnv::new();
+    let run = |env: &TestEnv| env.rehearse("[[attempt]]\nend = { result = \"Hm.\" }", "1", &[]);
+    run(&env).exits(0);
+    let before = env.runs();
+    // The seal of a run is created directly after its journal.
+    let seals = before[0].parent().unwrap().with_file_name("seals");
+    fs::remove_dir_all(&seals).unwrap();
+    fs::write(&seals, "").unwrap();
+    run(&env).exits(1).says(&["seals"]);
+    assert_eq!(env.runs(), before);
+    fs::remove_file(&seals).unwrap();
+    let shown = env.run(&["status", "--json"]).exits(0);
+    let id = before[0].file_name().unwrap().to_str().unwrap();
+    assert!(shown.out.contains(id), "{}", shown.out);
 }

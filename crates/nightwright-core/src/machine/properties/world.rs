@@ -125,6 +125,8 @@ impl RandomRun {
 
     fn owe(&mut self, effect: &Effect) {
         match effect {
+            // It ends the run, so most runs have a project that responds.
+            Effect::SetTimer { key: TimerKey::Project(_), .. } if !self.dice.one_in(300) => {}
             Effect::SetTimer { key, alarm } => {
                 let at = match alarm {
                     crate::effect::Alarm::After(after) => self.story.now.mono + *after,

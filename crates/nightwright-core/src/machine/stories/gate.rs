@@ -201,6 +201,54 @@ fn tampering_rejects_where_it_is_set_to_or_where_no_model_may_be_asked() {
 }
 
 #[test]
+fn a_git_command_that_was_killed_is_a_warning_if_the_checks_do_not_depend_on_the_files() {
+    story(
+        "
+        given checks, tamper reject, model auto, evidence status
+        > start
+        > iteration A->B status:complete
+        > checks pass
+        > inspected until git was killed src/main.rs README.md
+          warning: `git cat-file` did not finish within 1m 00s and was killed; 2 changed files inspected by name only
+          changes_inspected
+          not call_started
+          not gate_finished rejected
+          run_finished completed
+        ",
+    );
+}
+
+#[test]
+fn without_an_inspection_of_the_tests_or_of_anything_a_model_is_asked_or_the_claim_is_rejected() {
+    for (given, files, then) in [
+        ("tamper warn, model auto", "tests/a.rs", "call_started 1 verify"),
+        (
+            "tamper reject, model auto",
+            "src/main.rs tests/a.rs",
+            "gate_finished rejected: findings of the tamper inspection: tests/a.rs: cannot inspect this change: `git cat-file`",
+        ),
+        ("tamper warn, model auto", "", "call_started 1 verify"),
+        (
+            "tamper warn",
+            "",
+            "gate_finished rejected: findings of the tamper inspection: .git: cannot inspect the changes of the run: `git cat-file`",
+        ),
+    ] {
+        story(&format!(
+            "
+            given checks, evidence status, {given}
+            > start
+            > iteration A->B status:complete
+            > checks pass
+            > inspected until git was killed {files}
+              warning: `git cat-file` did not finish within 1m 00s and was killed
+              {then}
+            "
+        ));
+    }
+}
+
+#[test]
 fn a_no_goes_into_the_inbox_with_what_is_missing() {
     story(
         "

@@ -220,7 +220,10 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         Effect::SetTimer { key: TimerKey::Wait(_), alarm } => {
             format!("-> wait {}", alarm_text(*alarm))
         }
-        Effect::SetTimer { key: TimerKey::Attempt(_) | TimerKey::Call(_), .. }
+        Effect::SetTimer {
+            key: TimerKey::Attempt(_) | TimerKey::Call(_) | TimerKey::Project(_),
+            ..
+        }
         | Effect::ClearTimer { .. } => return None,
         Effect::Finish => "-> finish".to_owned(),
     })

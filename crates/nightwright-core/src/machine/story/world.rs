@@ -12,8 +12,8 @@ use crate::event::{StopSource, StopWhen};
 use crate::evidence;
 use crate::input::{
     CheckReport, CheckResult, CheckVerdict, Checklist, Control, Disk, HookAnswer, Input,
-    Inspection, Prepared, ResumeData, ResumePolicy, StatusReport, Survey, TamperFinding,
-    TaskProgress, TimerKey, WorkspaceMark,
+    Inspection, InspectionTimeout, NotInspected, Prepared, ResumeData, ResumePolicy, StatusReport,
+    Survey, TamperFinding, TaskProgress, TimerKey, WorkspaceMark,
 };
 use crate::machine::Machine;
 use crate::settings::{ChangeSource, SettingChange};
@@ -119,6 +119,7 @@ impl PendingRequests {
             ["deadline"] => {
                 self.fire(now, |key| matches!(key, TimerKey::Attempt(_) | TimerKey::Call(_)))
             }
+            ["project", "hangs"] => self.fire(now, |key| matches!(key, TimerKey::Project(_))),
             ["prepared", tree, rest @ ..] => {
                 let prepared = self.prepared(tree, rest);
                 Input::Prepared(self.prepare.take()?, prepared)
@@ -142,6 +143,17 @@ impl PendingRequests {
             }
             ["checks", "pass", tests] => self.checks(tests, "pass")?,
             ["checks", how] => self.checks("", how)?,
+            ["inspected", "until", "git", "was", "killed", files @ ..] => {
+                let files = files.iter().map(|file| (*file).to_owned()).collect::<Vec<_>>();
+                let what = match files[..] {
+                    [] => NotInspected::Everything,
+                    _ => NotInspected::Files(files),
+                };
+                let why = "`git cat-file` did not finish within 1m 00s and was killed".to_owned();
+                let timeouts = vec![InspectionTimeout { why, what }];
+                let inspection = Inspection { timeouts, ..Inspection::default() };
+                Input::Inspected(self.changes.take()?, Box::new(inspection))
+            }
             ["inspected", "clean"] => Input::Inspected(self.changes.take()?, Box::default()),
             ["inspected", path] => {
                 let finding = TamperFinding {

@@ -124,6 +124,25 @@ fn units_are_in_the_configuration_folder_of_systemd() {
 #[test]
 fn only_variables_that_the_service_lacks_are_named() {
     let ours = ["PATH", "HOME", "LC_ALL", "ANTHROPIC_API_KEY", "MY_TOKEN", "OTHER", "TERM"];
-    let names = missing_of(ours.map(OsString::from), &["MY_*".to_owned()]);
+    let ours = ours.map(|name| (name.into(), "x".into()));
+    let names = missing_of(ours, &BTreeMap::new(), &["MY_*".to_owned()]);
     assert_eq!(names, ["ANTHROPIC_API_KEY", "MY_TOKEN"]);
+}
+
+#[test]
+fn the_account_of_a_cloud_is_named_only_if_its_switch_is_on() {
+    let switch = "CLAUDE_CODE_USE_BEDROCK";
+    let named = |value: &str, own: &[(&str, &str)]| {
+        let ours = [(switch, value), ("AWS_PROFILE", "work")];
+        let own = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let missing =
+            missing_of(ours.map(|(name, value)| (name.into(), value.into())), &own.collect(), &[]);
+        missing.contains(&"AWS_PROFILE".to_owned())
+    };
+    assert!(named("1", &[]) && named("true", &[]));
+    for off in ["0", "false", ""] {
+        assert!(!named(off, &[]), "{off:?}");
+        assert!(named(off, &[(switch, "1")]), "{off:?}");
+        assert!(!named("1", &[(switch, off)]), "{off:?}");
+    }
 }

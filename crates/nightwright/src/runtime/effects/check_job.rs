@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::baseline;
-use nightwright_core::input::{CheckPurpose, CheckReport, CheckResult, Input};
+use nightwright_core::input::{CheckPurpose, CheckReport, CheckResult, Input, TimerKey};
 use nightwright_core::machine::ledger::State;
 use nightwright_core::policy::gains::Reruns;
+use nightwright_core::policy::limits;
 use nightwright_core::policy::outputs::TouchedFiles;
 use nightwright_core::units::{Fingerprint, Ticket};
 use tokio::sync::mpsc;
@@ -69,10 +70,12 @@ impl EffectExecutor {
         let stop = StopHandle::default();
         let (news, stopped) = (news.clone(), stop.clone());
         let task = tokio::spawn(async move {
-            if let Some(report) = job.run(&stopped).await {
-                // A closed queue means that the run has ended.
-                let _ = news.send(Input::Checked(ticket, report)).await;
-            }
+            let input = match job.run(&stopped).await {
+                Some(report) => Input::Checked(ticket, report),
+                None => Input::Timer(TimerKey::Project(ticket)),
+            };
+            // A closed queue means that the run has ended.
+            let _ = news.send(input).await;
         });
         self.checks = Some((ticket, stop, task));
     }
@@ -116,14 +119,14 @@ struct ChecksAftermath {
 }
 
 impl CheckJob {
-    /// The report; `None` if the project cannot be looked at afterwards.
+    /// The report; `None` if the project does not respond.
     async fn run(self, stop: &StopHandle) -> Option<CheckReport> {
         let Measured { before, results, reused } = match self.purpose {
             CheckPurpose::Progress | CheckPurpose::Gate => {
                 let before = lock(&self.observer).now.clone();
                 Measured { before, results: self.checks.run(stop).await, reused: None }
             }
-            CheckPurpose::Baseline => self.take_baseline(stop).await,
+            CheckPurpose::Baseline => self.take_baseline(stop).await?,
         };
         let tree = before.as_ref().map(Snapshot::fingerprint);
         let ChecksAftermath { fingerprint, touched, mut warnings } = self.look(before).await?;
@@ -154,31 +157,31 @@ impl CheckJob {
 
     /// Runs all checks on the project as it is before the first iteration, or finds the results of
     /// an earlier run on the same tree.
-    async fn take_baseline(&self, stop: &StopHandle) -> Measured {
+    async fn take_baseline(&self, stop: &StopHandle) -> Option<Measured> {
         let observer = Arc::clone(&self.observer);
-        let look = move || lock(&observer).observe().0;
-        let before = tokio::task::spawn_blocking(look).await.ok();
+        let before = Some(look_at_project(move || lock(&observer).observe().0).await?);
         let tree = before.as_ref().map(Snapshot::fingerprint);
         let commands = &self.checks.verify.commands;
         let found = tree.and_then(|tree| self.baselines.find(commands, &tree, Timestamp::now()));
         if let Some(found) = found {
-            return Measured { before, results: found.results.clone(), reused: Some(found) };
+            let results = found.results.clone();
+            return Some(Measured { before, results, reused: Some(found) });
         }
         let budget = self.budget.unwrap_or(Duration::MAX);
-        Measured { before, results: self.checks.run_all(budget, stop).await, reused: None }
+        Some(Measured { before, results: self.checks.run_all(budget, stop).await, reused: None })
     }
 
     /// Looks at the project after the checks.
     async fn look(&self, before: Option<Snapshot>) -> Option<ChecksAftermath> {
         let observer = Arc::clone(&self.observer);
-        let look = tokio::task::spawn_blocking(move || {
+        look_at_project(move || {
             let mut observer = lock(&observer);
             let (mark, evidence, touched) = observer.observe_after_checks(before.as_ref());
             let mut warnings = std::mem::take(&mut observer.warnings);
             warnings.extend(evidence.warnings);
             ChecksAftermath { fingerprint: mark.fingerprint, touched, warnings }
-        });
-        look.await.ok()
+        })
+        .await
     }
 
     fn keep(&self, fingerprint: Fingerprint, results: &[CheckResult], outputs: &[String]) {
@@ -191,6 +194,14 @@ impl CheckJob {
             outputs: outputs.to_vec(),
         });
     }
+}
+
+/// Looks at the project on another thread; `None` if it does not respond in time.
+async fn look_at_project<T: Send + 'static>(
+    look: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let looking = tokio::task::spawn_blocking(look);
+    tokio::time::timeout(limits::PROJECT_TIMEOUT, looking).await.ok()?.ok()
 }
 
 fn lock(observer: &Mutex<WorkspaceObserver>) -> MutexGuard<'_, WorkspaceObserver> {

@@ -9,6 +9,9 @@ use super::error::StoreFileError;
 use super::private;
 use crate::files;
 
+/// The extension of the file with the reserved space, next to the journal.
+pub(in crate::store) const RESERVE_EXTENSION: &str = "reserve";
+
 /// A file that grows at its end.
 pub trait FileLayer {
     /// The path to show in messages.
@@ -92,7 +95,7 @@ impl DiskFile {
     }
 
     fn new(file: File, path: &Path) -> Self {
-        Self { file, path: path.to_owned(), reserve: path.with_extension("reserve") }
+        Self { file, path: path.to_owned(), reserve: path.with_extension(RESERVE_EXTENSION) }
     }
 
     fn fill_reserve(&self, bytes: u64) -> io::Result<()> {
@@ -230,7 +233,7 @@ mod tests {
     fn space_set_aside_is_really_taken_and_really_given_back() {
         let (_folder, mut file) = file();
         file.reserve(64 << 10).unwrap();
-        let reserve = file.path().with_extension("reserve");
+        let reserve = file.path().with_extension(RESERVE_EXTENSION);
         let found = fs::metadata(&reserve).unwrap();
         assert_eq!((found.len(), found.mode() & 0o777), (64 << 10, 0o600));
         assert!(found.blocks() * 512 >= 64 << 10, "{} blocks", found.blocks());

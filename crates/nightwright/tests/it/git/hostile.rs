@@ -3,8 +3,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use nightwright::workspace::inspection;
+use nightwright_core::input::{InspectionTimeout, NotInspected};
 use nightwright_core::tamper::FileSide;
 
 use super::changes::{begun, changes};
@@ -164,4 +168,69 @@ fn contents_that_are_gone_with_the_repository_are_a_finding() {
     let gaps = workspace.gaps();
     assert_eq!(gaps.len(), 1);
     assert!(gaps[0].what.contains("can no longer compare"), "{gaps:?}");
+}
+
+/// The time limit for git in tests that make it hang.
+const LIMIT: Duration = Duration::from_secs(4);
+
+/// Replaces a file with a pipe that blocks its readers, and returns its bytes.
+fn make_pipe(path: &Path) -> Vec<u8> {
+    let bytes = fs::read(path).unwrap();
+    fs::remove_file(path).unwrap();
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    bytes
+}
+
+#[test]
+fn a_git_command_that_hangs_is_named_and_is_no_change_by_another_process() {
+    let repo = Repo::new();
+    let mut workspace = repo.workspace().in_run(&repo.run()).with_git_timeout(LIMIT);
+    let start = workspace.snapshot();
+    workspace.save_start_tree(&start, &repo.run()).unwrap();
+    let id = repo.git(&["rev-parse", "HEAD:a.txt"]);
+    repo.write("a.txt", "work").write("new.txt", "new");
+    let object = repo.root().join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let bytes = make_pipe(&object);
+    let now = workspace.snapshot();
+    let changes = workspace.changes(&now);
+    let known: Vec<_> = changes.iter().map(|change| (&*change.path, &change.before)).collect();
+    assert_eq!(known, [("a.txt", &FileSide::Opaque), ("new.txt", &FileSide::Absent)]);
+    let why = "`git cat-file` did not finish within 4s and was killed".to_owned();
+    let what = NotInspected::Files(vec!["a.txt".to_owned()]);
+    assert_eq!(workspace.timeouts(), [InspectionTimeout { why, what }]);
+    assert_eq!(workspace.gaps(), []);
+
+    fs::remove_file(&object).unwrap();
+    fs::write(&object, bytes).unwrap();
+    let now = workspace.snapshot();
+    let changes = workspace.changes(&now);
+    assert_eq!(changes[0].before, FileSide::Text("one\n".to_owned()));
+    assert_eq!((workspace.timeouts(), workspace.gaps()), (&[][..], &[][..]));
+    assert_eq!(workspace.take_warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn a_project_that_git_cannot_list_in_time_is_walked_and_is_not_inspected() {
+    let repo = Repo::new();
+    let mut workspace = repo.workspace().in_run(&repo.run()).with_git_timeout(LIMIT);
+    let start = workspace.snapshot();
+    workspace.save_start_tree(&start, &repo.run()).unwrap();
+    let path = repo.root().join("sub/.gitignore");
+    fs::write(&path, "").unwrap();
+    make_pipe(&path);
+    let stray = workspace.snapshot();
+    let changes = workspace.changes(&stray);
+    assert_eq!(changes, []);
+    let why = "`git status` did not finish within 4s and was killed".to_owned();
+    let timeout = InspectionTimeout { why: why.clone(), what: NotInspected::Everything };
+    assert_eq!((workspace.timeouts(), workspace.gaps()), (&[timeout][..], &[][..]));
+    let warnings = workspace.take_warnings();
+    assert_eq!(warnings, [format!("scanning all files without git: {why}")]);
+
+    fs::remove_file(&path).unwrap();
+    let now = workspace.snapshot();
+    assert_eq!(now.changed_since(&start), Some(0));
+    workspace.changes(&now);
+    assert_eq!((workspace.timeouts(), workspace.gaps()), (&[][..], &[][..]));
+    assert_eq!(workspace.take_warnings(), Vec::<String>::new());
 }

@@ -125,7 +125,9 @@ impl Invariants {
                 self.answered.push(*ticket);
                 !self.owed.remove(ticket)
             }
-            Input::Timer(TimerKey::Wait(ticket)) => self.answered.contains(ticket),
+            Input::Timer(TimerKey::Wait(ticket) | TimerKey::Project(ticket)) => {
+                self.answered.contains(ticket)
+            }
             Input::Start
             | Input::Resume(_)
             | Input::Timer(TimerKey::Delay(_))

@@ -11,6 +11,7 @@ use nightwright_core::input::{
     Prepared, StatusReport, Survey, TamperFinding, WorkspaceMark,
 };
 use nightwright_core::machine::ledger::State;
+use nightwright_core::policy::limits::PROJECT_TIMEOUT;
 use nightwright_core::stream::outcome::{CancelReason, ProcessExit};
 use nightwright_core::units::{Fingerprint, Ticket, Usd};
 use tokio::sync::{mpsc, watch};
@@ -229,7 +230,7 @@ impl Sim {
     /// The answer to a question about the project, and how long it takes.
     fn reply(&mut self, effect: &Effect) -> Option<(Duration, Input)> {
         let after = self.dice.of(&[Duration::ZERO, Duration::from_millis(3), CHECKS_EXIT_TIMEOUT]);
-        let after = self.dice.time(after);
+        let after = self.dice.time(after) + self.hang(effect);
         let input = match effect {
             Effect::Prepare { ticket, mark } => Input::Prepared(*ticket, self.prepared(*mark)),
             Effect::Survey { ticket, .. } => Input::Surveyed(*ticket, Box::new(self.survey())),
@@ -254,6 +255,16 @@ impl Sim {
             | Effect::Finish => return None,
         };
         Some((after, input))
+    }
+
+    /// How long the file system of the project hangs.
+    fn hang(&mut self, effect: &Effect) -> Duration {
+        let reads_project = matches!(
+            effect,
+            Effect::Prepare { .. } | Effect::Survey { .. } | Effect::InspectChanges { .. }
+        );
+        let hangs = reads_project && !self.calm && self.dice.one_in(self.rates.world * 30);
+        if hangs { 2 * PROJECT_TIMEOUT } else { Duration::ZERO }
     }
 
     fn prepared(&mut self, mark: Needed) -> Prepared {

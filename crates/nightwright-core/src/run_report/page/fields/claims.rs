@@ -33,7 +33,9 @@ pub(super) fn claim(number: u32, claim: &ClaimSummary) -> PageValue {
         why: has_own_reason.then_some(&claim.why),
         checks: claim.checks.iter().map(check).collect::<Vec<_>>(),
         more_checks: claim.more_checks,
-        verdict: claim.verdict.map(|verdict| phrases::verdict(verdict, &claim.by, None)),
+        verdict: claim
+            .verdict
+            .map(|verdict| phrases::verdict(verdict, &claim.by, claim.second_opinion)),
         reason: &claim.reason,
         missing: &claim.missing,
         more_missing: claim.more_missing,

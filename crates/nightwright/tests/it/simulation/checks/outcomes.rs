@@ -71,7 +71,8 @@ impl EventAccount {
             | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
-            | Outcome::DiskFull { .. } => true,
+            | Outcome::DiskFull { .. }
+            | Outcome::ProjectUnresponsive { .. } => true,
         }
     }
 
