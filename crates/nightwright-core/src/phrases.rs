@@ -24,7 +24,7 @@ pub use self::event::{EventPhrase, event, retry_refused, stop_requested};
 pub use self::iteration::{
     changes, figures, iteration, iteration_of_kind, iteration_status, remaining,
 };
-pub use self::outcome::{headline, reached_limit, report_status};
+pub use self::outcome::{consecutive, headline, reached_limit, report_status};
 pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, REHEARSAL_ENDED, rehearsed_cost};
 use crate::event::{CallPurpose, Charge, CostSource, SecondOpinion, WaitEnd, WaitKind};
 use crate::outcome::count;

@@ -87,7 +87,7 @@ fn noted(event: &Event, note: &NoteEvent) -> Option<(NoteKind, String)> {
 fn source_name(source: FeedbackSource) -> &'static str {
     match source {
         FeedbackSource::Checks => "from the checks",
-        FeedbackSource::Verifier => "from the verifier",
+        FeedbackSource::Verifier => "from the gate",
         FeedbackSource::Watchdog => "from the watchdog",
         FeedbackSource::Council => "from the council",
         FeedbackSource::Idle => "about lack of progress",

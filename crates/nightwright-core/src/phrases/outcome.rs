@@ -16,12 +16,11 @@ impl Outcome {
         match self {
             Self::Completed { proof, unchecked } => completed(*proof, *unchecked, iterations),
             Self::Stagnated { idle, failing: Some(failing) } => {
-                format!("No progress in {}: {failing}", count(*idle, "consecutive iteration"))
+                format!("No progress in {}: {failing}", consecutive(*idle))
             }
-            Self::Stagnated { idle, failing: None } => format!(
-                "Stagnation detected: {} with no work",
-                count(*idle, "consecutive iteration")
-            ),
+            Self::Stagnated { idle, failing: None } => {
+                format!("Stagnation detected: {} with no work", consecutive(*idle))
+            }
             Self::NoChanges { idle } => format!("No changes in {}", count(*idle, "iteration")),
             Self::MaxIterations { limit } => format!("Reached maximum iterations ({limit})"),
             Self::MaxCost { limit } => format!("Reached maximum cost ({})", limit.exact()),
@@ -127,6 +126,11 @@ pub fn report_status(status: ReportStatus, only_gate: bool) -> &'static str {
         (ReportStatus::Rehearsed, _) => "rehearsal",
         (ReportStatus::Unknown, _) => "unknown",
     }
+}
+
+/// Iterations in a row: `3 consecutive iterations`.
+pub fn consecutive(iterations: u32) -> String {
+    count(iterations, if iterations == 1 { "iteration" } else { "consecutive iteration" })
 }
 
 /// A limit that a run reached: `a cost of $5.00`.

@@ -82,7 +82,7 @@ struct ConfigTarget {
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// Use the configuration of this task
+    /// Read or change the configuration of this task
     #[arg(long, value_name = "NAME")]
     task: Option<String>,
 }

@@ -314,7 +314,9 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
                 }
                 Some(reached) => {
                     let (used, limit) = (view.used_of(reached), phrases::reached_limit(reached));
-                    format!("run {run} cannot continue with a limit of {limit}: it has used {used}")
+                    format!(
+                        "run {run} cannot continue: its limit is {limit}, and it has used {used}"
+                    )
                 }
                 None => format!("run {run} cannot continue: it has reached a limit"),
             };

@@ -52,7 +52,7 @@ pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
     }
     if view.paused {
         found.require_running(&view)?;
-        return Err(Failure::trouble(format!("run {run} is paused: nothing new starts"))
+        return Err(Failure::trouble(format!("cannot retry: run {run} is paused"))
             .hint(format!("run `nightwright resume {run}` first")));
     }
     match view.activity() {

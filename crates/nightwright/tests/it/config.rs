@@ -147,7 +147,9 @@ fn unset_and_unknown_keys_are_distinguished() {
             .exits(2)
             .says(&["unknown key `limits.max_iteration`", "`limits.max_iterations`?"]);
     }
-    env.run(&["config", "set", "limits", "5"]).exits(2).says(&["`limits` is a table"]);
+    env.run(&["config", "set", "limits", "5"])
+        .exits(2)
+        .says(&["choose a key of the table `limits`"]);
     env.run(&["config", "list", "--task", "nope"]).exits(2).says(&["Task not found: nope"]);
     env.run(&["config", "list", "--task", "../x"]).exits(2).says(&["name of a task"]);
     with(&env, "NIGHTWRIGHT_MODE", "lopo", &["config", "list"]).exits(2).says(&[

@@ -310,11 +310,19 @@ fn the_hint_of_a_limit_names_the_option_and_works_as_printed() {
 fn a_limit_that_is_too_low_is_compared_with_what_was_used_and_the_hint_raises_it() {
     let env = EndedRun::by("[[attempt]]\ncost = 0.10\nend = { result = \"Hm.\" }", &[]).env;
     for (limit, fact, option) in [
-        (["-m", "1"], "a limit of 1 iteration: it has used 2 iterations", "--max-iterations 4"),
-        (["--max-cost", "0.10"], "a limit of a cost of $0.10: it has used $0.2", "--max-cost 0.4"),
+        (
+            ["-m", "1"],
+            "its limit is 1 iteration, and it has used 2 iterations",
+            "--max-iterations 4",
+        ),
+        (
+            ["--max-cost", "0.10"],
+            "its limit is a cost of $0.10, and it has used $0.2",
+            "--max-cost 0.4",
+        ),
     ] {
         let output = env.run(&[&["resume", "--again"][..], &limit].concat()).exits(1);
-        let output = output.says(&[&format!("cannot continue with {fact}")]);
+        let output = output.says(&[&format!("cannot continue: {fact}")]);
         assert!(hint(&output).contains(option), "{}", output.err);
     }
     let output = env.run(&["resume", "--again", "-m", "1"]);

@@ -291,7 +291,7 @@ fn a_task_needs_instructions_and_a_mode_that_works_on_tasks_needs_a_task() {
     env.run(&["run", "nope", "--dry-run"]).exits(2).says(&["Task not found: nope"]);
     env.run(&["run", "-p", "x", "--mode", "loop", "-m", "1", "--dry-run"])
         .exits(2)
-        .says(&["works on a task", "nightwright new NAME --mode loop"]);
+        .says(&["the mode `loop` needs a task", "nightwright new NAME --mode loop"]);
     env.run(&["run", "port", "-p", "x", "-m", "1", "--dry-run"])
         .exits(2)
         .says(&["cannot be used with"]);

@@ -241,7 +241,7 @@ fn a_file_that_the_configuration_names_has_to_be_there_unless_it_is_collected() 
     let output = env.run(&["prompt", "-p", "work"]).exits(0);
     assert!(output.out.starts_with("# Principles of this project"), "{}", output.out);
     env.run(&["config", "set", "principles.file", "p.yaml"]).exits(0);
-    env.run(&["principles", "--preset", "custom"]).exits(2).says(&["this command writes TOML"]);
+    env.run(&["principles", "--preset", "custom"]).exits(2).says(&["writes only TOML"]);
     env.run(&["prompt", "-p", "work"]).exits(2).says(&["ends in `.toml`"]);
     env.run(&["config", "set", "principles.file", ""]).exits(0);
     env.run(&["prompt", "-p", "work"]).exits(0);
@@ -264,7 +264,7 @@ fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
         "run `nightwright principles` to write it, or use the default file (now set by project (",
         "): nightwright config unset principles.file",
     ]);
-    env.run(&["principles", "--show"]).exits(1).says(&["(set by project ("]);
+    env.run(&["principles", "--show"]).exits(1).says(&["(now set by project ("]);
     env.run(&["config", "unset", "principles.file"]).exits(0);
 
     env.run(&["config", "set", "--task", "t", "principles.file", "a b.toml"]).exits(0);
@@ -380,7 +380,7 @@ fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
     for (file, why) in [
         ("", "`principles.file` turns principles off"),
         (FOREIGN, "nightwright uses it unchanged"),
-        ("other.yml", "cannot write `other.yml`"),
+        ("other.yml", "`principles.file` names `other.yml`"),
         (".nightwright/config.toml", "`principles.file` names `.nightwright/config.toml`"),
         ("mine.toml", "`mine.toml` already exists"),
     ] {

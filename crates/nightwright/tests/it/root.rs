@@ -148,7 +148,7 @@ fn the_root_folder_is_refused_without_a_terminal() {
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
     let mut command = env.command(&run);
     command.current_dir("/");
-    finish(command.spawn().unwrap()).exits(2).says(&["`/` is the root folder"]);
+    finish(command.spawn().unwrap()).exits(2).says(&["it is the root folder"]);
     assert!(!Path::new("/made.txt").exists());
 }
 

@@ -69,7 +69,7 @@ pub(super) fn goal(
         (Some(task), _, _) => task.instructions()?.ok_or_else(|| {
             let (task, file) = (task.name(), task.relative(task::INSTRUCTIONS));
             Failure::usage(from_here(&familiar::no_instructions(task.as_str())))
-                .hint(format!("you can also write `{}` yourself", file.display()))
+                .hint(format!("or write `{}` yourself", file.display()))
         }),
         (None, _, WorkTarget::Task) => {
             Err(Failure::usage(format!("the mode `{name}` needs a task"))

@@ -163,10 +163,11 @@ fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
 }
 
 fn iteration(page: &StatusPage) -> String {
-    let of = page.max_iterations.map(|most| format!(" of at most {most}")).unwrap_or_default();
     let Some(current) = &page.iteration else {
-        return format!("none yet{of}");
+        let most = page.max_iterations.map(|most| format!(" (at most {most})"));
+        return format!("none yet{}", most.unwrap_or_default());
     };
+    let of = page.max_iterations.map(|most| format!(" of at most {most}")).unwrap_or_default();
     let attempts = match current.attempts {
         0 | 1 => String::new(),
         attempts => format!(", {}", count(attempts, "attempt")),
@@ -222,8 +223,8 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
     }
     if page.idle > 0 {
         let idle = match page.idle_limit {
-            0 => count(page.idle, "consecutive iteration"),
-            limit => format!("{} of {}", page.idle, count(limit, "consecutive iteration")),
+            0 => phrases::consecutive(page.idle),
+            limit => format!("{} of {}", page.idle, phrases::consecutive(limit)),
         };
         lines.row("idle", &idle);
     }
@@ -233,7 +234,7 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
             (0, _) => String::new(),
             (stuck, 0) => format!("; no improvement in {}", count(stuck, "iteration")),
             (stuck, limit) => {
-                format!("; no improvement in {}, {limit} end the run", count(stuck, "iteration"))
+                format!("; no improvement in {stuck} of {}", count(limit, "iteration"))
             }
         };
         lines.row("checks", &format!("{curve}{stuck}"));
