@@ -202,6 +202,8 @@ fn giving_up(sentences: &[Sentence], before: usize) -> Option<usize> {
         (gives_up || lists.skipped.are_in(&sentence.own))
             && !sentence.is_question()
             && !lists.excused.are_in(&sentence.own)
+            // The council decides it.
+            && !describes_conflict(&sentence.own)
     })
 }
 
@@ -259,15 +261,19 @@ fn names_conflict(line: &str, below: &[String]) -> bool {
     says && !is_denied && !PHRASES.conflict.spoken_of.are_in(&loud)
 }
 
+/// Whether a text describes a conflict between principles, without the marker.
+fn describes_conflict(text: &str) -> bool {
+    let lists = &PHRASES.conflict;
+    lists.phrases.are_in(text) && !lists.excused.are_in(text)
+}
+
 /// A conflict that is described without the marker.
 fn implicit_conflict(message: &str, own: &[String]) -> Option<String> {
-    let lists = &PHRASES.conflict;
     let sentences = sentences::last(message, own);
     let found = sentences.iter().enumerate().find(|(at, sentence)| {
-        let says = |text: &str| lists.phrases.are_in(text) && !lists.excused.are_in(text);
         let together = sentences.get(at + 1).filter(|next| next.block == sentence.block);
         let pair = together.map(|next| format!("{} {}", sentence.own, next.own));
-        says(&sentence.own) || pair.is_some_and(|pair: String| says(&pair))
+        describes_conflict(&sentence.own) || pair.is_some_and(|pair| describes_conflict(&pair))
     });
     let block = found?.1.block;
     let paragraph = sentences.iter().filter(|sentence| sentence.block == block);

@@ -183,6 +183,19 @@ fn a_conflict_is_reported_with_its_paragraph() {
 }
 
 #[test]
+fn a_conflict_between_principles_is_no_surrender_but_another_problem_is() {
+    for (words, is_conflict) in [
+        ("I cannot resolve the conflict between the principles of speed and safety.", true),
+        ("I can't reconcile the two principles here: they contradict each other.", true),
+        ("I cannot resolve the dependency conflict between the two crates.", false),
+    ] {
+        let found = conflict(words, &prose::own_lines(words));
+        assert_eq!(found.is_some(), is_conflict, "{words}");
+        assert_eq!(analyze(words).is_none(), is_conflict, "{words}");
+    }
+}
+
+#[test]
 fn only_the_end_counts_however_long_the_message_is() {
     let filler = "All is well here. ".repeat(50_000);
     assert_eq!(analyze(&format!("Should I stop?\n{filler}")), None);

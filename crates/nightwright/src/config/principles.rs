@@ -129,7 +129,11 @@ pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
             shell_words::quote(file)
         ),
     };
-    let write = if is_yaml(Path::new(file)) { "create the file".to_owned() } else { write };
+    let write = if is_yaml(Path::new(file)) {
+        "create the file, name one that ends in `.toml`".to_owned()
+    } else {
+        write
+    };
     format!("{write}, or use the default file (now set by {origin}): {}", how_to_unset(origin))
 }
 

@@ -189,12 +189,12 @@ fn unknown_secrets_in_messages_tasks_and_recordings_show_nowhere() {
     fs::write(env.path("status.json"), status.to_string()).unwrap();
     fs::write(env.path("stream"), stream(&text)).unwrap();
     fs::write(env.path("forms"), &text).unwrap();
-    let here = env.path("").display().to_string();
+    let [go, status, stream] = ["go", "status.json", "stream"].map(|name| env.word(name));
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo '{VERSION}' && exit\nread -r prompt\n\
-         until [ -e {here}/go ]; do sleep 0.02; done\n\
-         cp {here}/status.json .nightwright/tasks/port/.status.json\n\
-         echo work >> made.txt\ncat {here}/stream\n"
+         until [ -e {go} ]; do sleep 0.02; done\n\
+         cp {status} .nightwright/tasks/port/.status.json\n\
+         echo work >> made.txt\ncat {stream}\n"
     );
     program(&env, "claude", &script);
 
