@@ -28,7 +28,7 @@ use crate::agent::cancel::Cancellation;
 use crate::agent::judge_home::JudgeHome;
 use crate::agent::{AgentRequest, NewsSender, NewsSource, environment};
 use crate::files;
-use crate::process::{Child, Launch, Stdin, Survivors, spawn};
+use crate::process::{Child, Launch, SigtermScope, Stdin, Survivors, spawn};
 use crate::store::temp_folder::TempHandle;
 
 /// The delays before a program that could not be started is tried again.
@@ -81,6 +81,7 @@ impl AttemptTask {
                 environment,
                 directory: setup.project.clone(),
                 containment: setup.containment.clone(),
+                sigterm_scope: SigtermScope::All,
             },
             system_file,
             raw_file: setup.folder.join(format!("output/{}.ndjson", request.label)),
