@@ -205,6 +205,7 @@ mod tests {
                 ("disk_full", "error"),
                 ("journal_failed", "error"),
                 ("journal_damaged", "error"),
+                ("sandbox_failed", "error"),
                 ("interrupted", "manual"),
             ]
         );

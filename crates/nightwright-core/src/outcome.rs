@@ -139,6 +139,11 @@ pub enum Outcome {
         /// The difference from what nightwright wrote.
         why: String,
     },
+    /// The sandbox failed its test when the run was resumed.
+    SandboxFailed {
+        /// The problem with the sandbox.
+        why: String,
+    },
     /// A signal (Ctrl-C, SIGQUIT, SIGTERM, SIGHUP) or `stop --now`.
     Interrupted,
 }
@@ -271,6 +276,7 @@ impl Outcome {
             Self::DiskFull { .. } => "disk_full",
             Self::JournalFailed { .. } => "journal_failed",
             Self::JournalDamaged { .. } => "journal_damaged",
+            Self::SandboxFailed { .. } => "sandbox_failed",
             Self::Interrupted => "interrupted",
         }
     }
@@ -298,7 +304,8 @@ impl Outcome {
             | Self::LimitWaitTooLong { .. }
             | Self::DiskFull { .. }
             | Self::JournalFailed { .. }
-            | Self::JournalDamaged { .. } => OutcomeClass::Failed,
+            | Self::JournalDamaged { .. }
+            | Self::SandboxFailed { .. } => OutcomeClass::Failed,
         }
     }
 
@@ -402,6 +409,7 @@ pub fn samples() -> Vec<Outcome> {
         Outcome::DiskFull { free: 100 << 20, floor: 1 << 30 },
         Outcome::JournalFailed { why: "no space left on device".to_owned() },
         Outcome::JournalDamaged { why: "8192 bytes instead of 7311".to_owned() },
+        Outcome::SandboxFailed { why: "the sandbox does not start".to_owned() },
         Outcome::Interrupted,
     ]
 }

@@ -94,6 +94,7 @@ fn is_shared(outcome: &Outcome) -> bool {
             | Outcome::DiskFull { .. }
             | Outcome::JournalFailed { .. }
             | Outcome::JournalDamaged { .. }
+            | Outcome::SandboxFailed { .. }
     )
 }
 
@@ -177,7 +178,8 @@ mod tests {
                 | "limit_wait_too_long"
                 | "disk_full"
                 | "journal_failed"
-                | "journal_damaged" => (Some(SeriesEnd::Hopeless), Some(SeriesEnd::Hopeless)),
+                | "journal_damaged"
+                | "sandbox_failed" => (Some(SeriesEnd::Hopeless), Some(SeriesEnd::Hopeless)),
                 _ => (Some(SeriesEnd::Unfinished), None),
             };
             assert_eq!((stops, skips), wanted, "{}", outcome.name());

@@ -147,6 +147,10 @@ impl RunView {
                 vec![NextStep::command("once the limit has been reset, continue", resume)]
             }
             Outcome::DiskFull { .. } => then("free some disk space"),
+            Outcome::SandboxFailed { .. } => vec![
+                NextStep::command("see what is wrong", "nightwright sandbox test".to_owned()),
+                NextStep::command("then continue", resume),
+            ],
             Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
             // The agent, or a program that it started, wrote to the run folder.
             Outcome::JournalDamaged { .. } => vec![

@@ -37,7 +37,7 @@ pub(crate) struct GuardOrder {
 /// The descendants of a guard that receive SIGTERM before they are killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SigtermScope {
-    /// All of them.
+    /// All of them, including the program.
     #[default]
     All,
     /// Only those in a PID namespace that the program created. On SIGTERM, the program itself would
