@@ -206,6 +206,7 @@ mod tests {
                 ("project_unresponsive", "error"),
                 ("journal_failed", "error"),
                 ("journal_damaged", "error"),
+                ("sandbox_failed", "error"),
                 ("interrupted", "manual"),
             ]
         );

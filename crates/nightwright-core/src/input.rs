@@ -96,6 +96,8 @@ pub struct ResumeData {
     pub changes: Vec<(ChangeSource, SettingChange)>,
     /// The runs that may be resumed.
     pub policy: ResumePolicy,
+    /// The problem with the sandbox; `None` if it passed its test, or the run has none.
+    pub sandbox_failure: Option<String>,
 }
 
 /// The runs that `resume` continues.

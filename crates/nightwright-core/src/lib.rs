@@ -41,6 +41,7 @@ pub mod results;
 pub mod root;
 pub mod run_report;
 pub mod run_view;
+pub mod sandbox;
 pub mod settings;
 pub mod setup_prompts;
 pub mod stream;

@@ -146,6 +146,11 @@ pub enum Outcome {
         /// The difference from what nightwright wrote.
         why: String,
     },
+    /// The sandbox failed its test when the run was resumed.
+    SandboxFailed {
+        /// The problem with the sandbox.
+        why: String,
+    },
     /// A signal (Ctrl-C, SIGQUIT, SIGTERM, SIGHUP) or `stop --now`.
     Interrupted,
 }
@@ -281,6 +286,7 @@ impl Outcome {
             Self::ProjectUnresponsive { .. } => "project_unresponsive",
             Self::JournalFailed { .. } => "journal_failed",
             Self::JournalDamaged { .. } => "journal_damaged",
+            Self::SandboxFailed { .. } => "sandbox_failed",
             Self::Interrupted => "interrupted",
         }
     }
@@ -309,7 +315,8 @@ impl Outcome {
             | Self::DiskFull { .. }
             | Self::ProjectUnresponsive { .. }
             | Self::JournalFailed { .. }
-            | Self::JournalDamaged { .. } => OutcomeClass::Failed,
+            | Self::JournalDamaged { .. }
+            | Self::SandboxFailed { .. } => OutcomeClass::Failed,
         }
     }
 
@@ -411,6 +418,7 @@ pub fn samples() -> Vec<Outcome> {
         Outcome::ProjectUnresponsive { waited: Duration::from_hours(1) },
         Outcome::JournalFailed { why: "no space left on device".to_owned() },
         Outcome::JournalDamaged { why: "8192 bytes instead of 7311".to_owned() },
+        Outcome::SandboxFailed { why: "the sandbox does not start".to_owned() },
         Outcome::Interrupted,
     ]
 }

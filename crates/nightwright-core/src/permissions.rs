@@ -93,6 +93,20 @@ pub fn granted(settings: &Settings) -> Vec<String> {
     all
 }
 
+/// The first line of a run in a sandbox.
+pub fn describe_sandbox(settings: &Settings) -> Option<String> {
+    let kind = settings.sandbox.kind;
+    kind.is_on().then(|| {
+        let may = match settings.agent.permissions {
+            Permissions::Bypass => "The agent may do anything inside this project",
+            Permissions::None | Permissions::Edits | Permissions::Usual => {
+                "The agent can change only this project"
+            }
+        };
+        format!("Sandbox: {}. {may}; the network is not restricted.", kind.name())
+    })
+}
+
 /// The rules of the level alone.
 fn of_level(settings: &Settings) -> Vec<String> {
     let Settings { agent, verify, .. } = settings;
@@ -112,6 +126,9 @@ fn of_level(settings: &Settings) -> Vec<String> {
 pub fn describe(settings: &Settings) -> String {
     let agent = &settings.agent;
     let mut text = match agent.permissions {
+        Permissions::Bypass if settings.sandbox.kind.is_on() => {
+            "The agent may do anything inside this project.".to_owned()
+        }
         Permissions::Bypass => {
             "The agent may do everything without asking, and there is no sandbox.".to_owned()
         }

@@ -128,6 +128,9 @@ pub struct RunParameters {
     pub git_head: Option<String>,
     /// The mechanism that contains the agent's processes.
     pub containment: String,
+    /// The kind of the sandbox; `None` without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
     /// The checks that a claim has to pass.
     pub checks: Vec<String>,
     /// Number of checks beyond those listed.

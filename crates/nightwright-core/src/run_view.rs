@@ -32,7 +32,7 @@ use crate::input::{Changes, CheckResult, TamperFinding, TaskProgress};
 use crate::outcome::Outcome;
 use crate::permissions::denial::DeniedCommand;
 use crate::principles::Principles;
-use crate::settings::{EvidenceKind, Limits, Scope, Settings};
+use crate::settings::{EvidenceKind, Limits, SandboxKind, Scope, Settings};
 use crate::stream::news::Blocker;
 use crate::stream::outcome::AttemptOutcome;
 use crate::units::{AttemptId, Iteration};
@@ -137,6 +137,8 @@ pub struct RunFacts {
     /// The first line of the goal.
     pub goal: String,
     pub agent: AgentFacts,
+    /// The kind of the sandbox, including later changes.
+    pub sandbox: SandboxKind,
     /// The user's command line that replaces the default agent program.
     pub agent_command: Option<String>,
     /// The file in which an iteration leaves notes for the next.

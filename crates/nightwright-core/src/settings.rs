@@ -4,6 +4,7 @@
 //! yet". Settings are recorded at the start of the run. Every later change is an event.
 
 mod change;
+mod sandbox;
 mod status_watch;
 mod verify;
 
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::change::{ChangeSource, Configured, SettingChange};
+pub use self::sandbox::{SandboxKind, SandboxSettings};
 pub use self::status_watch::StatusWatch;
 pub use self::verify::{Depth, Every, Rerun, Tamper, VerdictMode, Verify};
 pub use crate::hook::Hooks;
@@ -69,6 +71,9 @@ pub struct Settings {
     pub model: Model,
     /// The agent program and its permissions.
     pub agent: AgentSettings,
+    /// The sandbox of the agent and the checks.
+    #[serde(skip_serializing_if = "SandboxSettings::is_default")]
+    pub sandbox: SandboxSettings,
     /// The delay between two successful iterations, in milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
@@ -104,6 +109,7 @@ impl Default for Settings {
             hooks: Hooks::default(),
             model: Model::default(),
             agent: AgentSettings::default(),
+            sandbox: SandboxSettings::default(),
             delay: Duration::from_secs(1),
             configured: Configured::default(),
             masked: false,

@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::child::Exit;
 use super::guard::start;
-use super::guard::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, WORD};
+use super::guard::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, SigtermScope, WORD};
 use super::orphans::{self, OwnChild};
 
 /// The number of bytes of standard error that are kept.
@@ -204,6 +204,7 @@ impl CapturedChild {
             lock: PathBuf::new(),
             group: PathBuf::new(),
             kill_scope: KillScope::AllDescendants,
+            sigterm_scope: SigtermScope::All,
         };
         let (ours, theirs) = UnixStream::pair()?;
         // The command holds the other end, and must be gone before the guard's end is waited for.

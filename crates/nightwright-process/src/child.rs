@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use super::containment::Containment;
 use super::guard::start::{self, GUARD_START_TIMEOUT};
-use super::guard::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, WORD};
+use super::guard::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, SigtermScope, WORD};
 use super::orphans::{OwnChild, Survivors};
 use super::{guard, orphans};
 
@@ -44,6 +44,8 @@ pub struct Launch {
     pub directory: PathBuf,
     /// The containment that keeps its processes together.
     pub containment: Containment,
+    /// The processes that receive SIGTERM before they are killed.
+    pub sigterm_scope: SigtermScope,
 }
 
 /// The exit code of a process, or the signal that killed it.
@@ -198,6 +200,7 @@ fn order(launch: &Launch, kill_scope: KillScope) -> GuardOrder {
         lock: PathBuf::new(),
         group: PathBuf::new(),
         kill_scope,
+        sigterm_scope: launch.sigterm_scope,
     };
     launch.containment.fill(&mut order);
     if kill_scope == KillScope::Session {

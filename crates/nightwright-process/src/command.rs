@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::child::{Child, Exit, Launch, spawn};
 use super::command_log::CommandLog;
 use super::containment::Containment;
+use super::guard::wire::SigtermScope;
 use super::output_tail::OutputTail;
 
 /// The number of bytes kept from the end of a command's output.
@@ -72,6 +73,7 @@ pub fn shell(
         environment,
         directory: directory.to_owned(),
         containment: containment.clone(),
+        sigterm_scope: SigtermScope::All,
     }
 }
 

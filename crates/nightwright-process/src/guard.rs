@@ -48,7 +48,7 @@ use self::cgroup::Cgroup;
 pub(super) use self::cgroup::{KILL, MEMBERS};
 pub(super) use self::state::GRACE;
 use self::state::{GuardAction, GuardEvent, GuardState};
-use self::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, MAX_ORDER};
+use self::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, MAX_ORDER, SigtermScope};
 use super::process_table::{self, Process, ProcessStat};
 use super::tree_lock;
 
@@ -86,7 +86,7 @@ fn run() -> io::Result<()> {
     let Some(mut begun) = begun else { return Ok(()) };
     let hearing = socket.as_ref().map(UnixStream::try_clone).transpose()?;
     let news = listen(begun.program, hearing);
-    let below = watch(&mut begun, order.kill_scope, &news, &mut socket);
+    let below = watch(&mut begun, (order.kill_scope, order.sigterm_scope), &news, &mut socket);
     begun.group.remove();
     match below {
         Descendants::None => {}
@@ -281,7 +281,7 @@ enum Descendants {
 /// The main loop of the guard: receives events, decides and acts, until no process is left to kill.
 fn watch(
     begun: &mut GuardedProgram,
-    kill_scope: KillScope,
+    (kill_scope, sigterm_scope): (KillScope, SigtermScope),
     news: &mpsc::Receiver<GuardEvent>,
     socket: &mut Option<UnixStream>,
 ) -> Descendants {
@@ -312,10 +312,10 @@ fn watch(
                     died |= matches!(word, GuardMessage::Died(_));
                     send(socket, word);
                 }
-                GuardAction::Terminate => signal_all(begun.program, kill_scope, Signal::TERM),
+                GuardAction::Terminate => terminate_all(begun.program, kill_scope, sigterm_scope),
                 GuardAction::Kill => {
                     begun.group.kill();
-                    signal_all(begun.program, kill_scope, Signal::KILL);
+                    signal_all(begun.program, kill_scope, Signal::KILL, &|_| true);
                 }
                 GuardAction::Leave => return Descendants::None,
             }
@@ -351,8 +351,25 @@ fn within(kill_scope: KillScope) -> Vec<Process> {
     }
 }
 
-/// Signals all descendants to kill, each once, until a scan finds no new one.
-fn signal_all(program: Pid, kill_scope: KillScope, signal: Signal) {
+/// Sends SIGTERM to the descendants that receive it.
+fn terminate_all(program: Pid, kill_scope: KillScope, sigterm_scope: SigtermScope) {
+    match sigterm_scope {
+        SigtermScope::All => signal_all(program, kill_scope, Signal::TERM, &|_| true),
+        SigtermScope::Namespace => {
+            let own = process_table::namespace_depth(getpid());
+            let is_inside = |process: &Process| process_table::namespace_depth(process.pid) > own;
+            signal_all(program, kill_scope, Signal::TERM, &is_inside);
+        }
+    }
+}
+
+/// Signals the descendants that `is_wanted` selects, each once, until a scan finds no new one.
+fn signal_all(
+    program: Pid,
+    kill_scope: KillScope,
+    signal: Signal,
+    is_wanted: &dyn Fn(&Process) -> bool,
+) {
     if !has_children() {
         return;
     }
@@ -363,6 +380,7 @@ fn signal_all(program: Pid, kill_scope: KillScope, signal: Signal) {
     for _ in 0..SIGNAL_ROUNDS {
         let new: Vec<_> = within(kill_scope)
             .into_iter()
+            .filter(is_wanted)
             .filter(|process| reached.insert((process.pid.as_raw_nonzero(), process.stat.started)))
             .collect();
         if new.is_empty() {

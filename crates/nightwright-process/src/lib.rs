@@ -49,6 +49,7 @@ pub use command_log::CommandLog;
 pub use containment::{Containment, ContainmentLevel, groups_folder, own_program};
 pub use descriptors::set_cloexec_on_inherited_fds;
 pub use detach::{DetachOutcome, DetachPipe, start_detached};
+pub use guard::wire::SigtermScope;
 pub use hook_process::HookProcess;
 pub use orphans::{MARK, Survivors, become_subreaper, end_guards, guards, sweep};
 pub use output_tail::OutputTail;

@@ -46,6 +46,18 @@ impl ProcessStat {
     }
 }
 
+/// The nesting depth of the PID namespace of a process, as seen from here.
+pub(crate) fn namespace_depth(pid: Pid) -> Option<usize> {
+    let status = fs::read(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+    depth_in(&String::from_utf8_lossy(&status))
+}
+
+/// Counts the IDs of a process, one per namespace, in its `/proc/PID/status`.
+fn depth_in(status: &str) -> Option<usize> {
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    Some(ids.split_ascii_whitespace().count())
+}
+
 impl Process {
     /// Sends a signal unless this process has exited, and returns whether it was sent.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
@@ -134,6 +146,14 @@ mod tests {
         }
         assert_eq!(ProcessStat::parse(""), None);
         assert_eq!(ProcessStat::parse("43 (sleep) S"), None);
+    }
+
+    #[test]
+    fn a_process_in_a_nested_namespace_has_more_ids() {
+        assert_eq!(depth_in("Name:\tnode\nNSpid:\t4711\t5\nNSsid:\t1\n"), Some(2));
+        assert_eq!(depth_in("Name:\tsh\nNSpid:\t4711\n"), Some(1));
+        assert_eq!(depth_in("Name:\tsh\n"), None);
+        assert!(namespace_depth(rustix::process::getpid()).is_some());
     }
 
     #[test]

@@ -23,5 +23,6 @@ mod permission_rules;
 mod prepare;
 pub(crate) mod resume;
 pub(crate) mod run_spec;
+pub(crate) mod sandbox;
 mod stderr_writer;
 mod wire;

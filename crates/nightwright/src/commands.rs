@@ -21,6 +21,7 @@ mod reference;
 mod report;
 mod resume;
 mod run;
+mod sandbox;
 mod selftest;
 mod service;
 mod status;
@@ -42,6 +43,7 @@ use crate::error::Failure;
 use crate::paste;
 use crate::process::{self, guard, own_arguments};
 use crate::rehearsal;
+use crate::sandbox as own_sandbox;
 
 /// Run a coding agent unattended until the gate accepts its work
 #[derive(Debug, Parser)]
@@ -93,6 +95,8 @@ enum Command {
     Trust(trust::TrustArgs),
     /// Set trade-off priorities (speed vs. safety, scope vs. quality, ...)
     Principles(principles::PrinciplesArgs),
+    /// Open a shell in the sandbox, explain it, or test it
+    Sandbox(sandbox::SandboxArgs),
     /// Test the notifications
     Notify(notify::NotifyArgs),
     /// Test how this machine handles crashes, hangs, limits and full disks
@@ -127,6 +131,7 @@ impl Command {
                 options.accepts_all().then_some(Reserved::Approval)
             }
             Self::Verify(options) => options.accepts_all().then_some(Reserved::Approval),
+            Self::Sandbox(options) => options.opens_shell().then_some(Reserved::Steering),
             // It approves what it writes.
             Self::Init(_) | Self::Service(_) => Some(Reserved::Approval),
             Self::Stop(_) | Self::Resume(_) | Self::Pause(_) | Self::Tell(_) => {
@@ -172,6 +177,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(guard::NAME) => return guard::main(),
         Some(rehearsal::COMMAND) => return rehearsal::main(&arguments[2..]),
+        Some(own_sandbox::CANARY_COMMAND) => return own_sandbox::canary_main(),
         Some(_) | None => {}
     }
     process::guard_captured_commands(process::own_program());
@@ -219,6 +225,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Config(options) => config::config(options),
         Command::Trust(options) => trust::trust(options),
         Command::Principles(options) => principles::principles(options),
+        Command::Sandbox(options) => sandbox::sandbox(options),
         Command::Notify(options) => notify::notify(options),
         Command::Selftest(options) => selftest::selftest(options),
         Command::Service(options) => service::service(options),

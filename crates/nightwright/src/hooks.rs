@@ -33,7 +33,7 @@ use self::hook_input::{HookInput, HookJournalReader};
 pub use self::pinned::{ApprovedHooks, PinnedHooks, choose, pin, recall};
 use crate::agent::environment;
 use crate::error::WarnFn;
-use crate::process::{CommandEnd, Containment, Exit, HookProcess, Launch, MARK};
+use crate::process::{CommandEnd, Containment, Exit, HookProcess, Launch, MARK, SigtermScope};
 use crate::store::journal::WrittenLength;
 use crate::store::run_dir::RunDir;
 use crate::store::temp_folder::TempHandle;
@@ -184,6 +184,7 @@ impl HookRunner {
             environment,
             directory: self.setup.project.clone(),
             containment: self.setup.containment.clone(),
+            sigterm_scope: SigtermScope::All,
         };
         Ok((launch, hook_input.input(hook)))
     }

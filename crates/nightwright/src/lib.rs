@@ -20,6 +20,7 @@ mod paste;
 mod random;
 pub mod rehearsal;
 pub mod runtime;
+pub mod sandbox;
 pub mod secrets;
 pub mod signals;
 pub mod store;

@@ -8,7 +8,7 @@ const SHELL: &str = "crates/nightwright/src/";
 
 /// The modules, lowest first. `output` is below `runtime`, so what displays a run cannot control
 /// it.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 24] = [
     "error",
     "files",
     "hex",
@@ -23,6 +23,7 @@ const LAYERS: [&str; 23] = [
     "task",
     "trust",
     "workspace",
+    "sandbox",
     "agent",
     "init",
     "rehearsal",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::group::event_group;
 use crate::input::CheckResult;
 use crate::outcome::Outcome;
-use crate::settings::Settings;
+use crate::settings::{SandboxKind, Settings};
 use crate::stream::dialect::Dialect;
 use crate::units::{Tokens, Usd, millis};
 
@@ -51,6 +51,9 @@ pub struct RunStarted {
     /// The mechanism that contains the agent's processes.
     #[serde(default)]
     pub containment: String,
+    /// The kind of the sandbox; `off` without one.
+    #[serde(default)]
+    pub sandbox: SandboxKind,
     /// The SHA-256 of each approved hook of this run, by hook name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<String, String>,

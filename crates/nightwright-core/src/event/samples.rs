@@ -53,6 +53,7 @@ fn beginning() -> Vec<Event> {
             project: "/srv/shop".to_owned(),
             git_head: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned()),
             containment: "guard".to_owned(),
+            sandbox: crate::settings::SandboxKind::Off,
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 11_400_714_819_323_198_485,

@@ -68,6 +68,7 @@ mod tests {
             project: "/p".to_owned(),
             git_head: None,
             containment: String::new(),
+            sandbox: crate::settings::SandboxKind::Off,
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,

@@ -76,7 +76,7 @@ impl Machine {
 
     /// Resumes a run. Unfinished work is lost; finished work is not repeated.
     pub(super) fn resume_run(&mut self, resume_data: ResumeData) {
-        let ResumeData { report, changes, policy } = resume_data;
+        let ResumeData { report, changes, policy, sandbox_failure } = resume_data;
         if self.refusal(&changes, policy).is_some() {
             return;
         }
@@ -96,6 +96,9 @@ impl Machine {
             self.record(OperatorEvent::Resumed);
         }
         self.record_lost_work(report);
+        if let Some(why) = sandbox_failure {
+            return self.finish(Outcome::SandboxFailed { why }, None);
+        }
         self.continue_waiting();
     }
 

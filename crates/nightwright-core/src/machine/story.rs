@@ -115,6 +115,7 @@ impl Story {
             project: "/project".to_owned(),
             git_head: None,
             containment: String::new(),
+            sandbox: crate::settings::SandboxKind::Off,
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 42,

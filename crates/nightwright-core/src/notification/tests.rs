@@ -75,6 +75,7 @@ fn started(agent: &str) -> Event {
         project: "/srv/shop".to_owned(),
         git_head: None,
         containment: String::new(),
+        sandbox: crate::settings::SandboxKind::Off,
         baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,

@@ -75,6 +75,7 @@ impl Outcome {
             Self::JournalDamaged { why } => {
                 format!("Another process changed the journal of the run: {why}")
             }
+            Self::SandboxFailed { why } => format!("Not resumed: {why}"),
             Self::Interrupted => "Interrupted".to_owned(),
         }
     }

@@ -95,6 +95,7 @@ fn is_shared(outcome: &Outcome) -> bool {
             | Outcome::ProjectUnresponsive { .. }
             | Outcome::JournalFailed { .. }
             | Outcome::JournalDamaged { .. }
+            | Outcome::SandboxFailed { .. }
     )
 }
 
@@ -179,7 +180,8 @@ mod tests {
                 | "disk_full"
                 | "project_unresponsive"
                 | "journal_failed"
-                | "journal_damaged" => (Some(SeriesEnd::Hopeless), Some(SeriesEnd::Hopeless)),
+                | "journal_damaged"
+                | "sandbox_failed" => (Some(SeriesEnd::Hopeless), Some(SeriesEnd::Hopeless)),
                 _ => (Some(SeriesEnd::Unfinished), None),
             };
             assert_eq!((stops, skips), wanted, "{}", outcome.name());

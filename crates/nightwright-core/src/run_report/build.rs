@@ -233,7 +233,7 @@ impl CheckSummary {
 }
 
 fn parameters(started: &RunStarted, models: &Bounded<String>) -> RunParameters {
-    let RunStarted { settings, agent, project, git_head, containment, .. } = started;
+    let RunStarted { settings, agent, project, git_head, containment, sandbox, .. } = started;
     RunParameters {
         task: settings.task.as_deref().map(line),
         goal: cut(&settings.goal, MAX_GOAL_CHARS),
@@ -246,6 +246,7 @@ fn parameters(started: &RunStarted, models: &Bounded<String>) -> RunParameters {
         project: line(project),
         git_head: git_head.as_deref().map(line),
         containment: line(containment),
+        sandbox: sandbox.is_on().then(|| sandbox.name().to_owned()),
         checks: first(&settings.verify.commands, |command| line(command)),
         more_checks: beyond(&settings.verify.commands),
     }

@@ -254,6 +254,7 @@ impl RunView {
             mode: settings.mode.clone(),
             goal: settings.goal.trim().lines().next().unwrap_or_default().to_owned(),
             agent: agent.clone(),
+            sandbox: settings.sandbox.kind,
             agent_command: settings.agent.command.clone(),
             notes_file: settings.notes_file.clone(),
             list_file: settings.files.list.clone(),
@@ -298,6 +299,9 @@ impl RunView {
     }
 
     fn setting_changed(&mut self, change: &SettingChange) {
+        if let (SettingChange::Sandbox { new, .. }, Some(facts)) = (change, &mut self.facts) {
+            facts.sandbox = *new;
+        }
         self.limits = change.limits(&self.limits);
         if let SettingChange::AllowedTools { new, .. } = change {
             self.allowed.clone_from(new);

@@ -150,6 +150,10 @@ impl RunView {
             Outcome::ProjectUnresponsive { .. } => {
                 then("make sure that the file system of the project responds")
             }
+            Outcome::SandboxFailed { .. } => vec![
+                NextStep::command("see what is wrong", "nightwright sandbox test".to_owned()),
+                NextStep::command("then continue", resume),
+            ],
             Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
             // The agent, or a program that it started, wrote to the run folder.
             Outcome::JournalDamaged { .. } => vec![

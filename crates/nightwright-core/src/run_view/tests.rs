@@ -43,6 +43,7 @@ impl ViewStory {
             project: "/srv/shop".to_owned(),
             git_head: None,
             containment: String::new(),
+            sandbox: SandboxKind::Off,
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, Settings};
+use super::{Limits, SandboxKind, Settings};
 use crate::permissions::Permissions;
 use crate::units::{Usd, human, millis};
 
@@ -83,6 +83,7 @@ macro_rules! changes {
 }
 
 changes! {
+    Sandbox "sandbox.kind": SandboxKind = sandbox.kind;
     Permissions "agent.permissions": Permissions = agent.permissions;
     AllowedTools "agent.allowed_tools": Vec<String> = agent.allowed_tools;
     DisallowedTools "agent.disallowed_tools": Vec<String> = agent.disallowed_tools;
@@ -218,7 +219,8 @@ impl Configured {
             SettingChange::DisallowedTools { old, new } => {
                 list(&mut self.disallowed_tools, old, new);
             }
-            SettingChange::Arguments { .. }
+            SettingChange::Sandbox { .. }
+            | SettingChange::Arguments { .. }
             | SettingChange::MaxTurns { .. }
             | SettingChange::Checks { .. }
             | SettingChange::MaxIterations { .. }
@@ -245,6 +247,12 @@ fn update(list: &mut Vec<String>, before: &[String], now: &[String]) {
 /// Formats a value as in a configuration file.
 trait DisplayValue {
     fn shown(&self) -> String;
+}
+
+impl DisplayValue for SandboxKind {
+    fn shown(&self) -> String {
+        self.name().to_owned()
+    }
 }
 
 impl DisplayValue for Permissions {

@@ -125,6 +125,7 @@ impl SampleWriter<'_> {
                 project: "/srv/shop".to_owned(),
                 git_head: run.head.clone(),
                 containment: "guard".to_owned(),
+                sandbox: nightwright_core::settings::SandboxKind::Off,
                 baseline: None,
                 hooks: std::collections::BTreeMap::new(),
                 seed: 1,

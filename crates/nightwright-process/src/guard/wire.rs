@@ -31,6 +31,18 @@ pub(crate) struct GuardOrder {
     /// The cgroup to create for the processes; empty for none.
     pub(crate) group: PathBuf,
     pub(crate) kill_scope: KillScope,
+    pub(crate) sigterm_scope: SigtermScope,
+}
+
+/// The descendants of a guard that receive SIGTERM before they are killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SigtermScope {
+    /// All of them, including the program.
+    #[default]
+    All,
+    /// Only those in a PID namespace that the program created. On SIGTERM, the program itself would
+    /// kill them without a grace period.
+    Namespace,
 }
 
 /// The descendants that are killed with a program.
@@ -123,6 +135,7 @@ impl GuardOrder {
             put(&mut body, path.as_os_str());
         }
         put_count(&mut body, usize::from(self.kill_scope == KillScope::Session));
+        put_count(&mut body, usize::from(self.sigterm_scope == SigtermScope::Namespace));
         put_count(&mut body, self.arguments.len());
         for argument in &self.arguments {
             put(&mut body, argument);
@@ -149,12 +162,26 @@ impl GuardOrder {
             1 => KillScope::Session,
             _ => return None,
         };
+        let sigterm_scope = match take_count(&mut rest)? {
+            0 => SigtermScope::All,
+            1 => SigtermScope::Namespace,
+            _ => return None,
+        };
         let arguments =
             (0..take_count(&mut rest)?).map(|_| take(&mut rest)).collect::<Option<Vec<_>>>()?;
         let environment = (0..take_count(&mut rest)?)
             .map(|_| Some((take(&mut rest)?, take(&mut rest)?)))
             .collect::<Option<Vec<_>>>()?;
-        let order = Self { program, arguments, environment, directory, lock, group, kill_scope };
+        let order = Self {
+            program,
+            arguments,
+            environment,
+            directory,
+            lock,
+            group,
+            kill_scope,
+            sigterm_scope,
+        };
         rest.is_empty().then_some(order)
     }
 }
@@ -199,6 +226,7 @@ mod tests {
             lock: PathBuf::new(),
             group: "/sys/fs/cgroup/x".into(),
             kill_scope: KillScope::Session,
+            sigterm_scope: SigtermScope::Namespace,
         }
     }
 

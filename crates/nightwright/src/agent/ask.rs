@@ -270,6 +270,7 @@ fn setup(
         secrets: endpoint.secrets.clone(),
         judge: None,
         notices: None,
+        sandbox: None,
     }
 }
 

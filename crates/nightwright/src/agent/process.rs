@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nightwright_core::effect::Grace;
 use nightwright_core::event::CallPurpose;
 use nightwright_core::redact::Secrets;
+use nightwright_core::sandbox::mounts::Access;
 use nightwright_core::settings::Completion;
 use nightwright_core::stream::dialect::{Dialect, InputShape};
 use nightwright_core::stream::message::AgentMessage;
@@ -37,6 +38,7 @@ use super::cancel::Canceller;
 use super::judge_home::JudgeHome;
 use super::{Agent, AgentRequest, Attempt, NewsSender, NewsSource};
 use crate::process::Containment;
+use crate::sandbox::Sandbox;
 use crate::store::temp_folder::TempHandle;
 
 /// Capacity of the queue of messages to the agent. The machine sends at most one per turn, so a
@@ -85,6 +87,18 @@ pub struct AgentSetup {
     pub judge: Option<JudgeHome>,
     /// Returns the warnings to show after an attempt, each once per run.
     pub notices: Option<NoticesFn>,
+    /// The sandbox of its processes, if any.
+    pub sandbox: Option<AgentSandbox>,
+}
+
+/// The sandbox of the agent's processes.
+#[derive(Clone, Debug)]
+pub struct AgentSandbox {
+    pub sandbox: Arc<Sandbox>,
+    /// Variables that name files of nightwright, with the access to these files.
+    pub shown: Vec<(&'static str, Access)>,
+    /// Variables for the programs inside.
+    pub variables: Vec<(&'static str, &'static str)>,
 }
 
 impl fmt::Debug for AgentSetup {

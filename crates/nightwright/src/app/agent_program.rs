@@ -13,7 +13,7 @@ use std::path::Path;
 
 use nightwright_core::effect::AnswerFormat;
 use nightwright_core::event::{AgentFacts, AgentKind, CallPurpose};
-use nightwright_core::permissions::{Permissions, granted};
+use nightwright_core::permissions::{Permissions, describe_sandbox, granted};
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::dialect::{
     AgentOptions, Dialect, Extensions, InputShape, ToolAccess,
@@ -21,6 +21,7 @@ use nightwright_core::stream::dialect::{
 use nightwright_core::stream::verdict;
 pub(crate) use nightwright_core::withheld::fits;
 
+pub(super) use self::claude::SANDBOXED;
 pub(crate) use self::claude::{find_claude, refused_as_root};
 pub(crate) use self::command_line::AgentCommandLine;
 pub(crate) use self::script::RehearsalScript;
@@ -131,11 +132,15 @@ impl AgentProgram {
     pub(super) fn introduce(&self, agent: &AgentFacts, settings: &Settings, level: OutputLevel) {
         match self {
             Self::Claude => claude::introduce(agent, settings, level),
-            Self::Command(_) if level.shows_messages() => eprint_safe(&format!(
-                "The agent is `{}`. nightwright does not control its permissions, and estimates its \
-                 cost from its running time.",
-                agent.path
-            )),
+            Self::Command(_) if level.shows_messages() => {
+                say_sandbox(settings);
+                eprint_safe(&format!(
+                    "The agent is `{}`. nightwright does not control its permissions, and \
+                     estimates its cost from its running time.",
+                    agent.path
+                ));
+            }
+            Self::Rehearsal(_) if level.shows_messages() => say_sandbox(settings),
             Self::Command(_) | Self::Rehearsal(_) => {}
         }
     }
@@ -230,6 +235,12 @@ impl AgentProgram {
     }
 }
 
+fn say_sandbox(settings: &Settings) {
+    if let Some(line) = describe_sandbox(settings) {
+        eprint_safe(&line);
+    }
+}
+
 /// Returns the environment of the programs that nightwright starts.
 pub(crate) fn environment(
     dialect: Dialect,
@@ -240,7 +251,7 @@ pub(crate) fn environment(
     let all = claude::may_do_everything(settings);
     let wanted = |name: &str| {
         settings.agent.pass_environment.iter().any(|pattern| fits(pattern, name))
-            || (all && name == claude::SANDBOXED)
+            || (all && name == SANDBOXED)
     };
     let mut environment = inherited(dialect, env::vars_os(), variables, wanted);
     keep_libraries_outside(&mut environment, Path::new(&settings.surroundings.project_root));

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use nightwright_core::event::{AgentFacts, Event, Record, RunEvent, RunStarted};
 use nightwright_core::input::Input;
@@ -14,11 +15,13 @@ use super::async_command::unless_interrupted;
 use super::environments::Environments;
 use super::locked_run::{LockedRun, new_folder};
 use super::run_spec::RunSpec;
+use super::sandbox;
 use crate::error::Failure;
 use crate::hooks::{self, PinnedHooks};
 use crate::process::Containment;
 use crate::random;
 use crate::runtime::evidence_files::{self, StaleStatusPolicy};
+use crate::sandbox::Sandbox;
 use crate::secrets;
 use crate::signals::Signals;
 use crate::store::journal::{self, DiskFile, JournalWriter};
@@ -33,6 +36,8 @@ pub(super) struct PreparedRun {
     pub(super) agent: AgentFacts,
     pub(super) environments: Environments,
     pub(super) containment: Containment,
+    /// The sandbox of the agent and the checks, if any.
+    pub(super) sandbox: Option<Arc<Sandbox>>,
     pub(super) files: RunFiles,
     pub(super) machine: Machine,
     /// The events recorded so far.
@@ -59,9 +64,11 @@ pub(super) async fn prepare(
     let Some(agent) = unless_interrupted(find_agent(spec), signals).await.transpose()? else {
         return Ok(None);
     };
-    let Some((locked_run, files)) = create_run(spec, signals).await? else { return Ok(None) };
+    let Some((locked_run, sandbox, files)) = create_run(spec, &agent, signals).await? else {
+        return Ok(None);
+    };
     let folder = locked_run.folder.clone();
-    let prepared = prepare_machine(spec, agent, locked_run, files);
+    let prepared = prepare_machine(spec, agent, locked_run, sandbox, files);
     prepared.map(Some).inspect_err(|_| folder.forget())
 }
 
@@ -70,6 +77,7 @@ fn prepare_machine(
     spec: &RunSpec,
     agent: AgentFacts,
     locked_run: LockedRun,
+    sandbox: Option<Arc<Sandbox>>,
     files: RunFiles,
 ) -> Result<PreparedRun, Failure> {
     let containment = locked_run.contain();
@@ -82,6 +90,7 @@ fn prepare_machine(
         locked_run,
         agent,
         containment,
+        sandbox,
         files,
         machine,
         past: Vec::new(),
@@ -103,8 +112,9 @@ async fn find_agent(spec: &RunSpec) -> Result<AgentFacts, Failure> {
 /// not start.
 async fn create_run(
     spec: &RunSpec,
+    agent: &AgentFacts,
     signals: &mut Signals,
-) -> Result<Option<(LockedRun, RunFiles)>, Failure> {
+) -> Result<Option<(LockedRun, Option<Arc<Sandbox>>, RunFiles)>, Failure> {
     let folder = new_folder(&spec.project)?;
     let (project, taken) = (spec.project.clone(), folder.clone());
     // Taking the locks may wait for processes of an earlier run, and Ctrl-C must work meanwhile.
@@ -114,8 +124,9 @@ async fn create_run(
         return Ok(None);
     };
     let locked_run = taken.map_err(|error| Failure::trouble(error.to_string()))??;
-    match create_files(spec, &locked_run) {
-        Ok(files) => Ok(Some((locked_run, files))),
+    let opened = sandbox::open(spec, &locked_run, agent).await.map_err(Failure::from);
+    match opened.and_then(|sandbox| Ok((sandbox, create_files(spec, &locked_run)?))) {
+        Ok((sandbox, files)) => Ok(Some((locked_run, sandbox, files))),
         Err(failure) => {
             drop(locked_run);
             folder.forget();
@@ -178,6 +189,7 @@ fn opening(
         project: spec.project.display().to_string(),
         git_head: workspace::head_commit(&spec.project),
         containment: containment.level().name().to_owned(),
+        sandbox: spec.settings.sandbox.kind,
         hooks: hooks.hashes(),
         baseline: spec.since.as_ref().and_then(|earlier| earlier.checks.clone()),
         seed: seed

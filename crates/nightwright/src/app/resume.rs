@@ -11,7 +11,8 @@ use super::environments::Environments;
 use super::locked_run::LockedRun;
 use super::prepare::{PreparedRun, RunFiles, introduce, lock_task, unsealed};
 use super::run_spec::RunSpec;
-use crate::error::Failure;
+use super::sandbox;
+use crate::error::{Failure, chain};
 use crate::hooks;
 use crate::signals::Signals;
 use crate::store::journal::{self, DiskFile, JournalWriter};
@@ -37,7 +38,7 @@ pub(super) async fn prepare_resumed(
     resumable: ResumableRun,
     signals: &mut Signals,
 ) -> Result<Option<PreparedRun>, Failure> {
-    let ResumableRun { locked_run, agent, hooks, machine, mut writer, resume_data, note } =
+    let ResumableRun { locked_run, agent, hooks, machine, mut writer, mut resume_data, note } =
         resumable;
     // The program may have been updated or removed since.
     let finding = spec.program.find(&spec.settings, &spec.variables);
@@ -45,6 +46,10 @@ pub(super) async fn prepare_resumed(
         return Ok(None);
     };
     let agent = AgentFacts { name: agent.name, ..found };
+    let sandbox = sandbox::open(spec, &locked_run, &agent).await.unwrap_or_else(|error| {
+        resume_data.sandbox_failure = Some(chain(&error));
+        None
+    });
     let folder = &locked_run.folder;
     let seal = Seal::open(&folder.seal()).map_err(|error| Failure::because(&error))?;
     writer.keep_seal(seal).map_err(|error| unsealed(folder, &error))?;
@@ -62,6 +67,7 @@ pub(super) async fn prepare_resumed(
         locked_run,
         agent,
         containment,
+        sandbox,
         files,
         machine,
         past: past.records,

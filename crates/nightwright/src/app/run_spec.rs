@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use nightwright_core::input::CheckResult;
 use nightwright_core::outcome::Strictness;
+use nightwright_core::permissions::Permissions;
 use nightwright_core::policy::run_limits::{self, IterationLimit, LimitRefusal, UnlimitedRuns};
 use nightwright_core::prompt;
 use nightwright_core::redact::Secrets;
@@ -186,6 +187,7 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
     settings.configured = configured;
     resolved.apply(&mut settings);
     settings.mode.clone_from(&mode.name);
+    free_inside_sandbox(&mut settings, &resolved);
     add_tools(&mut settings, &approved, flags);
     set_permissions(&mut settings, request, &mode, &agent_files);
     let kept = checks_kept_in_plan(&mode, &resolved, request)?;
@@ -243,6 +245,14 @@ fn base_settings(
     settings.progress.outcome = mode.definition.idle_outcome;
     settings.progress.idle_unless = mode.definition.idle_unless;
     Ok(settings)
+}
+
+/// Lets the agent do everything in a sandbox, unless someone chose its permissions.
+fn free_inside_sandbox(settings: &mut Settings, resolved: &ResolvedConfig) {
+    let is_chosen = !matches!(resolved.origin("agent.permissions"), ValueOrigin::BuiltIn);
+    if settings.sandbox.kind.is_on() && !is_chosen {
+        settings.agent.permissions = Permissions::Bypass;
+    }
 }
 
 fn set_permissions(

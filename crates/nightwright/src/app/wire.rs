@@ -21,6 +21,7 @@ use super::locked_run::{LockedRun, killed_line};
 use super::outputs::Outputs;
 use super::prepare::{PreparedRun, RunFiles};
 use super::run_spec::RunSpec;
+use super::sandbox::for_agent;
 use super::{control_inputs, keep_awake, operator_messages};
 use crate::agent::process::{AgentSetup, ProcessAgent, ShowFn};
 use crate::clock::Clock;
@@ -180,7 +181,7 @@ fn agent_setup(
     clock: &Clock,
     screen: Option<Screen>,
 ) -> AgentSetup {
-    let PreparedRun { locked_run, agent, environments, containment, .. } = prepared;
+    let PreparedRun { locked_run, agent, environments, containment, sandbox, .. } = prepared;
     let RunSpec { project, settings, program, agent_files, .. } = spec;
     let time = clock.clone();
     // Text is recorded once its line is complete. The screen learns immediately that there is some.
@@ -203,6 +204,7 @@ fn agent_setup(
         secrets: spec.secrets.clone(),
         judge: program.judge_home(&environments.agent),
         notices: watched(program, project, &environments.agent),
+        sandbox: sandbox.as_ref().map(|sandbox| for_agent(program, sandbox)),
     }
 }
 
@@ -212,7 +214,7 @@ fn executor(
     setup: AgentSetup,
     hooks: Option<HookRunner>,
 ) -> EffectExecutor {
-    let PreparedRun { locked_run, environments, containment, .. } = prepared;
+    let PreparedRun { locked_run, environments, containment, sandbox, .. } = prepared;
     let checks = &environments.checks;
     let setup = ExecutorSetup {
         agent: Box::new(ProcessAgent::new(setup)),
@@ -223,6 +225,7 @@ fn executor(
         withheld: checks.withheld.clone(),
         withheld_line: checks.line.clone(),
         containment: containment.clone(),
+        sandbox: sandbox.clone(),
         secrets: spec.secrets.clone(),
         hooks,
         since: spec.since.as_ref().map(|earlier| earlier.tree.clone()),

@@ -6,6 +6,7 @@ mod configured;
 mod finding;
 mod probe;
 mod project;
+mod sandbox;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -110,6 +111,9 @@ async fn look(
     findings.extend(project::in_use(project));
     if can_keep {
         findings.push(checks::temporary(project).await);
+        if configured.is_some() {
+            findings.push(sandbox::sandbox(project, &settings).await);
+        }
     }
     match configured {
         Some(configured) if options.checks => {

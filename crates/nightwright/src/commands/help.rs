@@ -40,7 +40,7 @@ const GROUPS: &[CommandGroup] = &[
     ("More ways to run", &["plan", "build", "verify", "demo"]),
     ("Control", &["pause", "tell"]),
     ("Project and configuration", &["config", "trust", "principles", "notify"]),
-    ("Machine", &["selftest", "service"]),
+    ("Machine", &["sandbox", "selftest", "service"]),
     ("Other", &["inspect", "prompt", "man", "completions", "help", "version"]),
 ];
 

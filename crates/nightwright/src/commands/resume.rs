@@ -237,7 +237,7 @@ impl StoredRun {
         };
         let base = RunSpec::new(project, request, program, secrets)?;
         let spec = RunSpec { variables, level, color, strictness, detach, ..base };
-        Ok((spec, ResumeData { report, changes, policy: options.when() }))
+        Ok((spec, ResumeData { report, changes, policy: options.when(), sandbox_failure: None }))
     }
 }
 

@@ -60,6 +60,7 @@ Fields of the --json object (times are in UTC, unknown values are null):
   pid               process ID of nightwright
   task, goal        name of the task, first line of the goal
   mode, project     mode, project folder
+  sandbox           kind of the sandbox; absent without one
   agent             {name, path, version}
   doing             {what, since, until, why, last}: what is starting, working, waiting, retrying,
                     checking, asking, paused, between or ended; until is the end of a wait; last is
@@ -122,6 +123,8 @@ struct StatusPage {
     goal: Option<String>,
     mode: Option<String>,
     project: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<&'static str>,
     agent: Option<AgentFacts>,
     doing: ActivityStatus,
     iteration: Option<CurrentIteration>,
@@ -276,6 +279,7 @@ fn page(
         goal: facts.map(|facts| facts.goal.clone()),
         mode: facts.map(|facts| facts.mode.clone()),
         project: facts.map(|facts| facts.project.clone()),
+        sandbox: facts.filter(|facts| facts.sandbox.is_on()).map(|facts| facts.sandbox.name()),
         agent: facts.map(|facts| facts.agent.clone()),
         doing: ActivityStatus { last: last_activity(view, folder, state), ..doing(view) },
         iteration: view.iteration,

@@ -60,6 +60,10 @@ pub(super) struct VerifyArgs {
     #[arg(long, value_name = "USD", value_parser = values::setting::<Usd>("limits.max_cost"), allow_negative_numbers = true)]
     max_cost: Option<Usd>,
 
+    /// Sandbox for the checks and the agent: off or bwrap
+    #[arg(long, value_name = "KIND", value_parser = ["off", "bwrap"])]
+    sandbox: Option<String>,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -157,6 +161,7 @@ impl VerifyArgs {
         flags.give("verify.depth", self.depth.clone());
         flags.give("verify.commands", (!self.verify.is_empty()).then(|| self.verify.clone()));
         flags.give("limits.max_cost", self.max_cost);
+        flags.give("sandbox.kind", self.sandbox.clone());
         RunRequest {
             project: project.to_owned(),
             task: Some(self.name.clone()),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::{
-    Council, Depth, Every, Rerun, Settings, Tamper, VerdictMode, WatchdogResponse,
+    Council, Depth, Every, Rerun, SandboxKind, Settings, Tamper, VerdictMode, WatchdogResponse,
 };
 use nightwright_core::units::Usd;
 use serde::de::IntoDeserializer as _;
@@ -105,7 +105,7 @@ macro_rules! words {
     };
 }
 
-words!(Permissions, Every, Rerun, VerdictMode, Tamper, Depth, WatchdogResponse);
+words!(Permissions, SandboxKind, Every, Rerun, VerdictMode, Tamper, Depth, WatchdogResponse);
 
 fn read_word<'a, T: Deserialize<'a>>(word: &'a str) -> Option<T> {
     let word: StrDeserializer<'a, WordError> = word.into_deserializer();

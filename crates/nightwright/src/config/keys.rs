@@ -9,7 +9,7 @@ use nightwright_core::mode::{EMBEDDED, EmbeddedMode};
 use nightwright_core::notification::NotificationKind;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::policy::retry;
-use nightwright_core::settings::Settings;
+use nightwright_core::settings::{SandboxKind, Settings};
 
 use super::amounts::MIN_RUN_DURATION;
 use super::field::{Field, FieldValue, field};
@@ -327,6 +327,20 @@ pub static KEYS: &[Key] = &[
         "Maximum number of turns per attempt.").field(field!(model.max_turns)).unset("the agent's default").options(&[value(Agent, "--max-turns <N>")]),
     key("agent.max_output_tokens", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_OUTPUT_TOKENS",
         "Maximum number of tokens in one answer of the agent.").field(field!(agent.max_output_tokens)).unset("the agent's default"),
+
+    key("sandbox.kind", ValueKind::Choice(SandboxKind::VALUES), "NIGHTWRIGHT_SANDBOX",
+        "Sandbox for the agent, the checks and the calls. `off`: none. `bwrap`: they see and change only the project, and the agent may do anything there.").field(field!(sandbox.kind)).options(&[
+            value(Agent, "--sandbox <KIND>")]),
+    key("sandbox.read", ValueKind::List(Items::Texts), "NIGHTWRIGHT_SANDBOX_READ",
+        "Files and folders outside the project to show read-only in the sandbox; `~/` is your home folder.").field(field!(sandbox.read)).gated(),
+    key("sandbox.write", ValueKind::List(Items::Texts), "NIGHTWRIGHT_SANDBOX_WRITE",
+        "Files and folders that the sandbox may write to: outside the project, or protected ones inside it, such as `.git/config`.").field(field!(sandbox.write)).gated(),
+    key("sandbox.devices", ValueKind::List(Items::Texts), "NIGHTWRIGHT_SANDBOX_DEVICES",
+        "Devices to show in the sandbox, such as `/dev/kvm`.").field(field!(sandbox.devices)).gated(),
+    key("sandbox.userns", ValueKind::Bool, "NIGHTWRIGHT_SANDBOX_USERNS",
+        "Whether programs in the sandbox may create user namespaces, as browsers and nested sandboxes do.").field(field!(sandbox.userns)).gated(),
+    key("sandbox.registry_logins", ValueKind::Bool, "NIGHTWRIGHT_SANDBOX_REGISTRY_LOGINS",
+        "Whether programs in the sandbox get your logins to package registries, such as those in `~/.npmrc`.").field(field!(sandbox.registry_logins)).gated(),
 
     key("model.name", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL",
         "Model for the agent.").field(field!(model.name)).unset("the agent's default").options(&[value(Agent, "--model <MODEL>").common()]),

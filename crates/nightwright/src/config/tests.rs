@@ -13,8 +13,8 @@ use nightwright_core::hook::Hooks;
 use nightwright_core::permissions::{PermissionRules, Permissions};
 use nightwright_core::settings::{
     AgentSettings, Commands, Completion, Council, Deadlines, Depth, Every, EvidenceKind, Extras,
-    Limits, Model, ProgressSettings, Quota, Rerun, Retry, Settings, StatusWatch, Tamper,
-    VerdictMode, Verify, WatchdogResponse,
+    Limits, Model, ProgressSettings, Quota, Rerun, Retry, SandboxKind, SandboxSettings, Settings,
+    StatusWatch, Tamper, VerdictMode, Verify, WatchdogResponse,
 };
 use nightwright_core::units::Usd;
 
@@ -177,6 +177,17 @@ fn the_defaults_are_those_of_the_settings() {
     assert_eq!(ResolvedConfig::new([]).color(), ColorChoice::default());
 }
 
+fn example_sandbox() -> SandboxSettings {
+    SandboxSettings {
+        kind: SandboxKind::Bwrap,
+        read: vec!["~/datasets".to_owned()],
+        write: vec![".git/config".to_owned()],
+        devices: vec!["/dev/kvm".to_owned()],
+        userns: true,
+        registry_logins: true,
+    }
+}
+
 #[test]
 fn a_file_with_every_key_gives_these_settings() {
     let text = |text: &str| Some(text.to_owned());
@@ -266,6 +277,7 @@ fn a_file_with_every_key_gives_these_settings() {
             environment: vec!["IS_SANDBOX".to_owned()],
             arguments: vec!["--mcp-config".to_owned(), String::new()],
         },
+        sandbox: example_sandbox(),
         ..Settings::default()
     };
     assert_eq!(settings, wanted);
@@ -363,6 +375,8 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     ];
     let mut wanted = vec!["verify.commands".to_owned(), "verify.pass_env".to_owned()];
     wanted.extend(agent.map(|name| format!("agent.{name}")));
+    let more = ["read", "write", "devices", "userns", "registry_logins"];
+    wanted.extend(more.map(|name| format!("sandbox.{name}")));
     // At the default permission level the agent may run them.
     wanted.extend(["test", "build", "lint"].map(|name| format!("commands.{name}")));
     // Only the user decides where notifications go and what they contain.

@@ -1,5 +1,7 @@
 //! The settings that a project may tighten, but loosen only with the user's approval.
 
+use nightwright_core::settings::SandboxKind;
+
 use super::layer::ConfigLayer;
 use super::origin::ValueOrigin;
 use super::value::ConfigValue;
@@ -37,6 +39,7 @@ const BOUNDS: &[(&str, Order)] = &[
     ("stagnation.threshold", Order::LowerZeroIsNone),
     ("stagnation.no_improvement", Order::LowerZeroIsNone),
     ("deadlines.attempt", Order::LowerZeroIsNone),
+    ("sandbox.kind", Order::Words(SandboxKind::VALUES)),
     ("completion.detect", Order::FalseIsTighter),
     ("completion.signal", Order::Same),
     ("completion.threshold", Order::Higher),
@@ -165,6 +168,7 @@ mod tests {
             ("stagnation.threshold", &["2", "5", "0"]),
             ("stagnation.no_improvement", &["2", "5", "0"]),
             ("deadlines.attempt", &["\"1h\"", "\"2h\"", "0"]),
+            ("sandbox.kind", &["\"bwrap\"", "\"off\""]),
             ("completion.detect", &["false", "true"]),
             ("completion.threshold", &["3", "1"]),
             ("verify.timeout", &["\"1m\"", "\"2m\""]),

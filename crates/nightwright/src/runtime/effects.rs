@@ -35,6 +35,7 @@ use crate::hooks::HookRunner;
 use crate::process::{self, Containment, StopHandle};
 use crate::runtime::observer::{JournaledWorkspace, WorkspaceObserver};
 use crate::runtime::supervisor::Effects;
+use crate::sandbox::Sandbox;
 use crate::store::journal::create_file;
 use crate::store::run_dir::{RunDir, attempt_label, call_label};
 use crate::store::temp_folder::TempHandle;
@@ -65,6 +66,8 @@ pub struct ExecutorSetup {
     /// A warning about them, shown once, when a check fails.
     pub withheld_line: Option<String>,
     pub containment: Containment,
+    /// The sandbox of checks, if any.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// Masked in the output of checks and in the agent's files.
     pub secrets: Secrets,
     /// The user's hooks, if the run has any.
@@ -88,6 +91,7 @@ pub struct EffectExecutor {
     temp: TempHandle,
     environment: Vec<(OsString, OsString)>,
     containment: Containment,
+    sandbox: Option<Arc<Sandbox>>,
     secrets: Secrets,
     workspace: Arc<Mutex<WorkspaceObserver>>,
     attempt: Option<(AttemptId, Box<dyn Attempt>)>,
@@ -122,6 +126,7 @@ impl EffectExecutor {
             withheld,
             withheld_line,
             containment,
+            sandbox,
             secrets,
             hooks,
             since,
@@ -135,6 +140,7 @@ impl EffectExecutor {
             temp,
             environment,
             containment,
+            sandbox,
             secrets,
             workspace: Arc::new(Mutex::new(observer)),
             attempt: None,

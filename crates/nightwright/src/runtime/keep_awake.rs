@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::agent::program::locate;
 use crate::error::WarnFn;
-use crate::process::{self, Containment, Launch};
+use crate::process::{self, Containment, Launch, SigtermScope};
 
 /// The program that keeps the machine awake.
 const INHIBIT: &str = "systemd-inhibit";
@@ -134,6 +134,7 @@ fn program(run: &RunId, path: Option<&OsStr>) -> Result<Launch, String> {
         environment: passed.collect(),
         directory: "/".into(),
         containment: Containment::choose(None),
+        sigterm_scope: SigtermScope::All,
     })
 }
 

@@ -51,6 +51,11 @@ impl Repository {
         Some(Self { top, shared: shared(&folder), folder, inside })
     }
 
+    /// The git folder that all worktrees share.
+    pub fn shared(&self) -> &Path {
+        &self.shared
+    }
+
     /// Reads the current HEAD.
     pub(super) fn head(&self) -> Head {
         head(&self.folder, &self.shared)

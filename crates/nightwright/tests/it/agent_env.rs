@@ -125,6 +125,7 @@ impl AgentEnv {
             secrets: Secrets::default(),
             judge: None,
             notices: None,
+            sandbox: None,
         }
     }
 }

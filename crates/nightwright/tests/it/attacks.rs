@@ -10,5 +10,6 @@ mod judge;
 mod locks;
 mod money;
 mod private_git;
+mod sandbox;
 mod secrets;
 mod templates;

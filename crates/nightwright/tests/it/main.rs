@@ -64,6 +64,7 @@ mod resume_changes;
 mod root;
 #[path = "../../../nightwright-core/tests/support/sample_run.rs"]
 mod sample_run;
+mod sandbox;
 mod scripted_agent;
 mod secrets;
 mod selftest;

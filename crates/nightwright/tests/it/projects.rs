@@ -24,6 +24,7 @@ use nightwright_core::outcome::Outcome;
 use self::toolchain::{MissingToolchain, Toolchain};
 use super::git::git;
 use super::harness::{Output, RunningCommand, TestEnv, finish_within};
+use super::sandbox::is_usable;
 
 /// A run consists of a baseline, an edit and a gate, each with a compiler on a shared machine.
 const TEST_TIMEOUT: Duration = Duration::from_mins(4);
@@ -176,6 +177,8 @@ struct ProjectTrial<'a> {
     toolchain: Toolchain,
     /// The folder in which the commands run.
     folder: PathBuf,
+    /// The kind of the sandbox.
+    sandbox: &'static str,
 }
 
 impl<'a> ProjectTrial<'a> {
@@ -187,7 +190,9 @@ impl<'a> ProjectTrial<'a> {
         let env = TestEnv::new();
         project.unpack(&env);
         match find(&env) {
-            Ok(toolchain) => Some(Self { project, folder: env.project(), env, toolchain }),
+            Ok(toolchain) => {
+                Some(Self { project, folder: env.project(), env, toolchain, sandbox: "off" })
+            }
             Err(MissingToolchain(why)) => {
                 toolchain::skipped(project.name, &why);
                 None
@@ -209,9 +214,13 @@ impl<'a> ProjectTrial<'a> {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.env.command(arguments);
-        command.current_dir(&self.folder);
+        command.current_dir(&self.folder).env("NIGHTWRIGHT_SANDBOX", self.sandbox);
         self.toolchain.add_to(&mut command);
         command
+    }
+
+    fn in_sandbox(self) -> Self {
+        Self { sandbox: "bwrap", ..self }
     }
 
     fn init(&self) -> Output {
@@ -349,6 +358,54 @@ fn a_project_without_tests_is_judged_by_a_model_and_never_called_verified() {
         assert!(!text.to_lowercase().contains("verified"), "{text}");
     }
     trial.leaves_nothing();
+}
+
+/// Runs a project in a sandbox, with the default settings.
+#[track_caller]
+fn completes_in_a_sandbox(
+    project: &TestProject,
+    find: fn(&TestEnv) -> Result<Toolchain, MissingToolchain>,
+    changed: &str,
+) {
+    if !is_usable() {
+        return;
+    }
+    let Some(trial) = ProjectTrial::new(project, find) else { return };
+    let trial = trial.committed().in_sandbox();
+    let output = trial.completes();
+    assert!(output.err.contains("Sandbox: bwrap."), "{}", output.err);
+    assert_eq!(trial.changed(), [changed]);
+}
+
+#[test]
+fn a_rust_library_in_a_sandbox() {
+    completes_in_a_sandbox(&RUST_LIBRARY, toolchain::cargo, "M src/lib.rs");
+}
+
+#[test]
+fn npm_with_the_test_runner_of_node_in_a_sandbox() {
+    completes_in_a_sandbox(&NPM_NODE_TEST, toolchain::node, "M src/slug.js");
+}
+
+#[test]
+fn python_with_pytest_in_a_sandbox() {
+    completes_in_a_sandbox(&PYTHON_PYTEST, toolchain::pytest, "M wordcount/__init__.py");
+}
+
+#[test]
+fn make_and_c_in_a_sandbox() {
+    completes_in_a_sandbox(&MAKE_C, toolchain::c, "M rle.c");
+}
+
+#[test]
+fn a_package_of_a_monorepo_in_a_sandbox() {
+    if !is_usable() {
+        return;
+    }
+    let Some(trial) = ProjectTrial::new(&MONOREPO, toolchain::node) else { return };
+    let trial = trial.committed().typed_in("services/billing").in_sandbox();
+    trial.completes();
+    assert_eq!(trial.changed(), ["M services/billing/tax.js"]);
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod modes;
 mod permissions;
 mod projects;
 mod prompts;
+mod sandbox;
 mod sessions;
 mod setup;
 mod signals;

@@ -16,7 +16,7 @@ use nightwright_core::event::{AgentFacts, Event, IterationEvent, RunStarted, Sta
 use nightwright_core::input::{Input, Prepared, StatusReport, WorkspaceMark};
 use nightwright_core::machine::Machine;
 use nightwright_core::redact::Secrets;
-use nightwright_core::settings::{self, EvidenceKind, Settings};
+use nightwright_core::settings::{self, EvidenceKind, SandboxKind, Settings};
 use nightwright_core::units::{Fingerprint, Now};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -159,6 +159,7 @@ fn begun(settings: Settings, status: Option<StatusReport>) -> Machine {
         project: String::new(),
         git_head: None,
         containment: String::new(),
+        sandbox: SandboxKind::Off,
         baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,

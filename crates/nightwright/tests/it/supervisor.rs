@@ -166,6 +166,7 @@ fn machine(settings: Settings) -> Machine {
         project: "/project".to_owned(),
         git_head: None,
         containment: String::new(),
+        sandbox: nightwright_core::settings::SandboxKind::Off,
         baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,

@@ -34,6 +34,7 @@ fn outcome_stories() -> Vec<(&'static str, String)> {
         ("project_unresponsive", "> start\n> project hangs"),
         ("journal_failed", "> start\n> journal fails\n> prepared A"),
         ("journal_damaged", "> start\n> journal damaged\n> prepared A"),
+        ("sandbox_failed", "> start\n> prepared A\n> crash\n> continue without sandbox"),
         ("interrupted", "> start\n> prepared A\n> signal\n> agent exits"),
     ];
     let unverified = "given checks\n> start\n\
@@ -82,6 +83,7 @@ fn every_outcome_has_its_exit_code() {
         ("project_unresponsive", 1, 1),
         ("journal_failed", 1, 1),
         ("journal_damaged", 1, 1),
+        ("sandbox_failed", 1, 1),
         ("interrupted", 130, 130),
     ];
     let codes: Vec<_> = samples()

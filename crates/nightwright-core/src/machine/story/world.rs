@@ -484,6 +484,9 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> ResumeData {
     match words {
         [] => {}
         ["again"] => resume_data.policy = ResumePolicy::Always,
+        ["without", "sandbox"] => {
+            resume_data.sandbox_failure = Some("the sandbox does not start".to_owned());
+        }
         ["if", "cut", "off"] => resume_data.policy = ResumePolicy::IfCrashed,
         ["with", "result", rest @ ..] => {
             resume_data.report = Some(Box::new(report("finished", rest, now)));

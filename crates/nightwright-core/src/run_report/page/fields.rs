@@ -153,6 +153,7 @@ fn parameters(parameters: &RunParameters) -> PageValue {
         git_head: &parameters.git_head,
         short_head: parameters.git_head.as_deref().map(short),
         containment: &parameters.containment,
+        sandbox: &parameters.sandbox,
         checks: parameters.checks.join(" · "),
         more_checks: parameters.more_checks,
     }

@@ -30,7 +30,7 @@ pub use described::describe;
 pub use edits::edited_file;
 pub use judge::{
     CONFIG_FOLDER, CONFIG_VARIABLE, JUDGE_ENVIRONMENT, LOGIN_VARIABLE, SETTINGS_FILE, STATE_FILE,
-    judge_settings, judge_state,
+    judge_settings, judge_state, sandbox_state,
 };
 pub use model::is_model;
 pub use price::price;

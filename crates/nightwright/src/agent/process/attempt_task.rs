@@ -9,9 +9,12 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use nightwright_core::effect::Grace;
+use nightwright_core::event::CallPurpose;
 use nightwright_core::phrases::familiar;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
+use nightwright_core::sandbox::mounts::Access;
+use nightwright_core::sandbox::plan::ShownFile;
 use nightwright_core::stream::dialect::{Dialect, InputShape};
 use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit};
@@ -23,12 +26,13 @@ use tokio::time::{sleep, timeout};
 
 use super::listen::{OutputListener, OutputPipes, OutputRecording};
 use super::raw::RawOutput;
-use super::{AgentInput, AgentSetup, ClockFn, NoticesFn, ShowFn, WarnedOnce};
+use super::{AgentInput, AgentSandbox, AgentSetup, ClockFn, NoticesFn, ShowFn, WarnedOnce};
 use crate::agent::cancel::Cancellation;
 use crate::agent::judge_home::JudgeHome;
 use crate::agent::{AgentRequest, NewsSender, NewsSource, environment};
 use crate::files;
-use crate::process::{Child, Launch, Stdin, Survivors, spawn};
+use crate::process::{Child, Launch, SigtermScope, Stdin, Survivors, spawn};
+use crate::sandbox::{self, Entered, SandboxedProgram};
 use crate::store::temp_folder::TempHandle;
 
 /// The delays before a program that could not be started is tried again.
@@ -61,7 +65,11 @@ pub(super) struct AttemptTask {
     secrets: Secrets,
     judge: Option<JudgeHome>,
     notices: Option<NoticesFn>,
+    sandbox: Option<AgentSandbox>,
 }
+
+/// The name of the file with the system prompt in a sandbox.
+const SYSTEM_FILE: &str = "system.md";
 
 impl AttemptTask {
     pub(super) fn new(
@@ -74,13 +82,19 @@ impl AttemptTask {
             .then(|| setup.folder.join(format!("prompts/{}.system.md", request.label)));
         let mut environment = setup.environment.clone();
         environment::add(&mut environment, setup, &request, turn);
+        // The run folder is not visible in a sandbox.
+        let seen = match &setup.sandbox {
+            Some(_) => system_file.as_ref().map(|_| sandbox::shown_path(SYSTEM_FILE)),
+            None => system_file.clone(),
+        };
         Self {
             launch: Launch {
                 program: setup.program.clone(),
-                arguments: (setup.arguments)(&request, system_file.as_deref()),
+                arguments: (setup.arguments)(&request, seen.as_deref()),
                 environment,
                 directory: setup.project.clone(),
                 containment: setup.containment.clone(),
+                sigterm_scope: SigtermScope::All,
             },
             system_file,
             raw_file: setup.folder.join(format!("output/{}.ndjson", request.label)),
@@ -94,6 +108,7 @@ impl AttemptTask {
             secrets: setup.secrets.clone(),
             judge: setup.judge.clone().filter(|_| request.purpose.is_some()),
             notices: setup.notices.clone(),
+            sandbox: setup.sandbox.clone(),
             request,
         }
     }
@@ -110,7 +125,12 @@ pub(super) async fn run(
     let (temp, room) = (job.temp.clone(), room(job.request.source));
     let notices = job.notices.clone();
     let report = match begin_unless_cut(&job, cuts.clone()).await {
-        Ok(child) => attempt(job, child, &news, cuts, messages).await,
+        Ok((child, entered)) => {
+            let report = attempt(job, child, &news, cuts, messages).await;
+            // Before the report: what was created for the program must not count as its work.
+            leave(entered, &news).await;
+            report
+        }
         Err(outcome) => AttemptReport::bare(outcome),
     };
     let new = warned.first_time(&report.unknown);
@@ -138,15 +158,15 @@ pub(super) async fn run(
 async fn begin_unless_cut(
     job: &AttemptTask,
     mut cuts: watch::Receiver<Option<Cancellation>>,
-) -> Result<Child, AttemptOutcome> {
+) -> Result<(Child, Option<Entered>), AttemptOutcome> {
     let begun = begin(job);
     tokio::pin!(begun);
     let cut = tokio::select! {
         begun = &mut begun => return begun,
         cut = Cancellation::wanted(&mut cuts) => cut,
     };
-    if let Ok(Ok(child)) = timeout(START_TIMEOUT, begun).await {
-        return Ok(child);
+    if let Ok(Ok(begun)) = timeout(START_TIMEOUT, begun).await {
+        return Ok(begun);
     }
     Err(match cut.why {
         CancelReason::Deadline(which) => AttemptOutcome::TimedOut { which },
@@ -157,7 +177,7 @@ async fn begin_unless_cut(
     })
 }
 
-async fn begin(job: &AttemptTask) -> Result<Child, AttemptOutcome> {
+async fn begin(job: &AttemptTask) -> Result<(Child, Option<Entered>), AttemptOutcome> {
     let not_started = |why: String| AttemptOutcome::NotStarted { why };
     let size = job.request.prompt.user.len();
     if let Some(longest) = job.dialect.longest_prompt()
@@ -184,10 +204,11 @@ async fn begin(job: &AttemptTask) -> Result<Child, AttemptOutcome> {
             not_started(format!("cannot create its configuration in `{}`: {error}", room.display()))
         })?;
     }
+    let (launch, entered) = enter(job, launch, &room).await.map_err(not_started)?;
     let mut waits = START_RETRY_DELAYS.iter();
     loop {
         let error = match spawn(&launch).await {
-            Ok(child) => return Ok(child),
+            Ok(child) => return Ok((child, entered)),
             Err(error) => error,
         };
         match waits.next() {
@@ -199,6 +220,52 @@ async fn begin(job: &AttemptTask) -> Result<Child, AttemptOutcome> {
             }
         }
     }
+}
+
+/// Puts the program into the sandbox, if there is one.
+async fn enter(
+    job: &AttemptTask,
+    mut launch: Launch,
+    room: &Path,
+) -> Result<(Launch, Option<Entered>), String> {
+    let Some(AgentSandbox { sandbox, shown, variables }) = job.sandbox.clone() else {
+        return Ok((launch, None));
+    };
+    for (name, value) in variables {
+        environment::set(&mut launch.environment, name, value);
+    }
+    let mut files: Vec<ShownFile> = Vec::new();
+    for (name, access) in shown {
+        let file = sandbox::show_variable(&mut launch.environment, name, access);
+        files.extend(file.map_err(|error| format!("cannot open the file of {name}: {error}"))?);
+    }
+    files.extend(job.system_file.clone().map(|from| ShownFile {
+        name: SYSTEM_FILE.to_owned(),
+        from,
+        access: Access::ReadOnly,
+    }));
+    let access = match job.request.purpose {
+        // A reviewer fixes what it finds.
+        None | Some(CallPurpose::Review) => Access::ReadWrite,
+        Some(CallPurpose::Verify | CallPurpose::Advise | CallPurpose::Council) => Access::ReadOnly,
+    };
+    let program = SandboxedProgram { launch, access, room: room.to_owned(), shown: files };
+    // Looks at many files, and asks git.
+    let entering = tokio::task::spawn_blocking(move || sandbox.enter(program));
+    let entered = entering.await.map_err(|error| error.to_string())?;
+    let entered = entered.map_err(|error| crate::error::chain(&error))?;
+    Ok((entered.launch.clone(), Some(entered)))
+}
+
+/// Removes what was created for the program in the sandbox.
+async fn leave(entered: Option<Entered>, news: &NewsSender) {
+    let Some(entered) = entered else { return };
+    for link in entered.changed_links() {
+        let link = link.display();
+        news.warn(format!("`{link}` changed, although it is protected: review it")).await;
+    }
+    // A panic there leaves files that the next start removes.
+    let _ = tokio::task::spawn_blocking(move || drop(entered)).await;
 }
 
 /// Whether the failure may be temporary: a lack of processes, memory or descriptors, or a file that

@@ -6,7 +6,7 @@ use nightwright_core::stream::outcome::ProcessExit;
 use nightwright_core::stream::version::Version;
 
 use super::{ProgramError, ProgramQuery};
-use crate::process::{CommandEnd, Exit, Launch, StopHandle, run_to_end};
+use crate::process::{CommandEnd, Exit, Launch, SigtermScope, StopHandle, run_to_end};
 use crate::secrets;
 
 /// Maximum bytes of the answer that are kept.
@@ -25,6 +25,7 @@ pub(super) async fn version(
         // The root directory always exists, and nothing in the project can influence the answer.
         directory: "/".into(),
         containment: wanted.containment.clone(),
+        sigterm_scope: SigtermScope::All,
     };
     let finished = run_to_end(&launch, wanted.timeout, MAX_ANSWER, &StopHandle::default()).await;
     let file = program.to_owned();

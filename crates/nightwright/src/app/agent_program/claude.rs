@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::process::Containment;
 
 /// The variable that tells the agent program that it runs in a sandbox.
-pub(super) const SANDBOXED: &str = "IS_SANDBOX";
+pub(crate) const SANDBOXED: &str = "IS_SANDBOX";
 
 /// Finds Claude Code on this machine.
 pub(crate) async fn find_claude(
@@ -45,7 +45,14 @@ pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: OutputLe
     if let Some(note) = newer(agent).filter(|_| level.shows_messages()) {
         eprint_safe(&note);
     }
-    if may_do_everything(settings) {
+    if let Some(line) = permissions::describe_sandbox(settings) {
+        if level.shows_messages() {
+            eprint_safe(&line);
+            if !may_do_everything(settings) {
+                eprint_safe(&permissions::describe(settings));
+            }
+        }
+    } else if may_do_everything(settings) {
         eprint_safe("warning: the agent may do everything without asking, and there is no sandbox");
     } else if level.shows_messages() {
         eprint_safe(&permissions::describe(settings));
@@ -81,6 +88,7 @@ pub(crate) fn refused_as_root(
     environment: &[(OsString, OsString)],
 ) -> Result<(), Failure> {
     let sandboxed = environment.iter().any(|(name, value)| name == SANDBOXED && value == "1");
+    let sandboxed = sandboxed || settings.sandbox.kind.is_on();
     if !may_do_everything(settings) || sandboxed || !rustix::process::getuid().is_root() {
         return Ok(());
     }

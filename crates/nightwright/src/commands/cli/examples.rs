@@ -211,6 +211,22 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright notify test", "Send a test notification"),
         ("nightwright notify test --json", "Print the result as JSON"),
     ]),
+    ("sandbox", &[
+        ("nightwright sandbox explain", "Show what the agent could see and change"),
+        ("nightwright sandbox test", "Test the sandbox on this machine"),
+    ]),
+    ("sandbox shell", &[
+        ("nightwright sandbox shell", "Open your shell in the sandbox"),
+        ("nightwright sandbox shell -- npm install", "Run a command there"),
+    ]),
+    ("sandbox explain", &[
+        ("nightwright sandbox explain", "List the files, with the access to them"),
+        ("nightwright sandbox explain --command", "Also print the command that starts the sandbox"),
+    ]),
+    ("sandbox test", &[
+        ("nightwright sandbox test", "Test whether the sandbox protects"),
+        ("nightwright sandbox test --verbose", "Also print everything that it tries"),
+    ]),
     ("selftest", &[
         ("nightwright selftest", "Run all tests (takes at most 1 minute, needs no account)"),
         ("nightwright selftest --json", "Print the result as JSON"),

@@ -152,6 +152,7 @@ pub(super) async fn run(
             project: project.to_owned(),
             environment: all.clone(),
             containment: Containment::choose(None),
+            sandbox: None,
             folder: folder.path().to_owned(),
             temp: temp.handle(),
             secrets: secrets::of_config(&configured.resolved)?,

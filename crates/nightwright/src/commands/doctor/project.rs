@@ -14,7 +14,9 @@ use super::configured;
 use super::finding::DoctorFinding;
 use crate::agent::program::locate;
 use crate::commands::cli::context;
-use crate::process::{CommandEnd, Containment, FinishedCommand, Launch, StopHandle, run_to_end};
+use crate::process::{
+    CommandEnd, Containment, FinishedCommand, Launch, SigtermScope, StopHandle, run_to_end,
+};
 use crate::store::lock::{self, LockOwner};
 use crate::store::run_dir;
 use crate::workspace::{Repository, has_uncommitted, space};
@@ -77,6 +79,7 @@ async fn version_of(git: &Path, environment: &[(OsString, OsString)]) -> Finishe
         // Git reads no configuration of the project here.
         directory: PathBuf::from("/"),
         containment: Containment::choose(None),
+        sigterm_scope: SigtermScope::All,
     };
     run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &StopHandle::default()).await
 }

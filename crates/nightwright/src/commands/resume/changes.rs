@@ -7,7 +7,7 @@ use clap::Args;
 use nightwright_core::event::{Event, OperatorEvent};
 use nightwright_core::permissions::Permissions;
 use nightwright_core::redact::{Secrets, has_masks};
-use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
+use nightwright_core::settings::{ChangeSource, SandboxKind, SettingChange, Settings};
 
 use crate::app::approval::{self, UntrustedPolicy};
 use crate::app::run_spec;
@@ -39,6 +39,10 @@ pub(super) struct ChangeArgs {
     #[arg(long, hide_short_help = true)]
     dangerously_skip_permissions: bool,
 
+    /// Sandbox from now on: off or bwrap
+    #[arg(long, value_name = "KIND", value_parser = values::setting::<SandboxKind>("sandbox.kind"))]
+    sandbox: Option<SandboxKind>,
+
     /// Model for the agent from now on
     #[arg(long, value_name = "MODEL", value_parser = values::text)]
     model: Option<String>,
@@ -66,7 +70,7 @@ pub(super) type SourcedChange = (ChangeSource, SettingChange);
 impl ChangeArgs {
     /// Whether any option changes a setting.
     pub(super) fn any(&self) -> bool {
-        self.changes_agent() || !self.verify.is_empty() || self.reload
+        self.changes_agent() || !self.verify.is_empty() || self.reload || self.sandbox.is_some()
     }
 
     fn changes_agent(&self) -> bool {
@@ -100,6 +104,13 @@ impl ChangeArgs {
     ) -> Vec<SourcedChange> {
         let mut wanted = settings.clone();
         wanted.agent.add_tools(&self.allowed_tools, &self.disallowed_tools);
+        if let Some(kind) = self.sandbox {
+            wanted.sandbox.kind = kind;
+            if !kind.is_on() && settings.sandbox.kind.is_on() {
+                // The sandbox may have been the reason for the permissions.
+                wanted.agent.permissions = settings.configured.permissions;
+            }
+        }
         if self.dangerously_skip_permissions {
             wanted.agent.permissions = Permissions::Bypass;
         }

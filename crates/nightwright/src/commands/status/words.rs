@@ -70,6 +70,9 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     }
     let earlier = (page.warnings as usize).saturating_sub(page.last_warnings.len());
     lines.prose("warnings", &after(earlier, &page.last_warnings));
+    if let Some(kind) = page.sandbox {
+        lines.row("sandbox", kind);
+    }
     lines.row("project", page.project.as_deref().unwrap_or("unknown"));
     lines.row("run folder", &page.places.run_folder.display().to_string());
     lines.row("journal", &page.places.journal.display().to_string());

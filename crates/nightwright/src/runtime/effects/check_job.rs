@@ -52,6 +52,7 @@ impl EffectExecutor {
             project: self.project.clone(),
             environment: self.environment_of_checks(state),
             containment: self.containment.clone(),
+            sandbox: self.sandbox.clone(),
             folder: self.folder.path().to_owned(),
             temp: self.temp.clone(),
             secrets: self.secrets.clone(),

@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nightwright_core::baseline;
@@ -14,6 +15,7 @@ use nightwright_core::check_command::{FirstProgram, first_program};
 use nightwright_core::input::{CheckResult, CheckVerdict};
 use nightwright_core::policy::gains::Reruns;
 use nightwright_core::redact::Secrets;
+use nightwright_core::sandbox::mounts::Access;
 use nightwright_core::settings::Verify;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::test_counts;
@@ -21,10 +23,12 @@ use nightwright_core::units::whole_millis;
 
 use crate::agent::environment;
 use crate::agent::program::{ProgramError, locate};
+use crate::error::chain;
 use crate::files;
 use crate::process::{
-    CommandEnd, CommandLog, Containment, FinishedCommand, StopHandle, run_and_log, shell,
+    CommandEnd, CommandLog, Containment, FinishedCommand, Launch, StopHandle, run_and_log, shell,
 };
+use crate::sandbox::{Entered, Sandbox, SandboxedProgram};
 use crate::store::temp_folder::TempHandle;
 
 /// Maximum bytes of a check's output in the journal and the next prompt.
@@ -50,6 +54,8 @@ pub struct CheckRunner {
     pub environment: Vec<(OsString, OsString)>,
     /// How their processes are contained.
     pub containment: Containment,
+    /// The sandbox of their processes, if any.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// The run folder, which receives their complete output.
     pub folder: PathBuf,
     /// The temporary folder: each check starts with an empty one.
@@ -155,13 +161,19 @@ impl CheckRunner {
                 environment::set_temp(&mut environment, Dialect::Command, &room);
                 let launch = shell(command, environment, &self.project, &self.containment);
                 let heard = (log.as_mut(), &self.secrets);
-                run_and_log(&launch, limit, MAX_OUTPUT_BYTES, stop, heard).await
+                match self.enter(launch, room).await {
+                    Ok((launch, entered)) => {
+                        let done = run_and_log(&launch, limit, MAX_OUTPUT_BYTES, stop, heard).await;
+                        drop(entered);
+                        done
+                    }
+                    Err(why) => not_started(why),
+                }
             }
             Err(error) => {
                 let path = self.temp.path().display();
                 let why = format!("cannot create a temporary folder in `{path}`: {error}");
-                let ended = CommandEnd::NotStarted { why };
-                FinishedCommand { ended, output: String::new(), duration: Duration::ZERO }
+                not_started(why)
             }
         };
         self.temp.clear(TEMP_NAME);
@@ -190,6 +202,29 @@ impl CheckRunner {
             duration: whole_millis(duration),
         }
     }
+}
+
+impl CheckRunner {
+    /// Puts a check into the sandbox, if there is one.
+    async fn enter(
+        &self,
+        launch: Launch,
+        room: PathBuf,
+    ) -> Result<(Launch, Option<Entered>), String> {
+        let Some(sandbox) = self.sandbox.clone() else { return Ok((launch, None)) };
+        let access = Access::ReadWrite;
+        let program = SandboxedProgram { launch, access, room, shown: Vec::new() };
+        // Looks at many files, and asks git.
+        let entering = tokio::task::spawn_blocking(move || sandbox.enter(program));
+        let entered = entering.await.map_err(|error| error.to_string())?;
+        let entered = entered.map_err(|error| chain(&error))?;
+        Ok((entered.launch.clone(), Some(entered)))
+    }
+}
+
+fn not_started(why: String) -> FinishedCommand {
+    let ended = CommandEnd::NotStarted { why };
+    FinishedCommand { ended, output: String::new(), duration: Duration::ZERO }
 }
 
 /// Returns why the first program of a check cannot be started: it is missing, or not executable.
@@ -246,6 +281,7 @@ mod tests {
             project: folder.path().to_owned(),
             environment: Vec::new(),
             containment: Containment::choose(None),
+            sandbox: None,
             folder: folder.path().to_owned(),
             temp: temp.handle(),
             secrets: Secrets::default(),

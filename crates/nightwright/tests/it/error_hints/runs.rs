@@ -291,3 +291,19 @@ fn a_goal_without_quotes_is_quoted_by_the_hint() {
     let output = env.elsewhere(&["run", "fix it", "--no-such-option"]).exits(2);
     assert!(!output.err.contains("in quotes"), "{}", output.err);
 }
+
+#[test]
+fn a_sandbox_that_does_not_start_is_tested_by_the_hint() {
+    if !crate::sandbox::is_usable() {
+        return;
+    }
+    let env = TestEnv::new();
+    let fails = program(&env, "bwrap", "#!/bin/sh\necho 'bwrap: no' >&2\nexit 1\n");
+    let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--sandbox", "bwrap"];
+    let output = env.elsewhere(&run).exits(2);
+    let hint =
+        "run `nightwright sandbox test` for details, or run without a sandbox: `--sandbox off`";
+    let line = env.command_of(&output, hint);
+    fs::remove_file(fails).unwrap();
+    env.paste_elsewhere(&line).exits(0);
+}

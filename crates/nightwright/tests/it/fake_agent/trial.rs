@@ -73,6 +73,7 @@ impl Trial {
                 withheld: Vec::new(),
                 withheld_line: None,
                 containment,
+                sandbox: None,
                 secrets: Secrets::default(),
                 hooks: None,
                 since: None,
@@ -85,6 +86,7 @@ impl Trial {
             project: stage.project().display().to_string(),
             git_head: None,
             containment: String::new(),
+            sandbox: nightwright_core::settings::SandboxKind::Off,
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,
@@ -100,7 +102,9 @@ impl Trial {
             Secrets::default(),
             Observers::of_records(Box::new(|_| {})),
         );
-        timeout(TEST_TIMEOUT, supervisor.run(Input::Start)).await.expect("a run that ends");
+        timeout(TEST_TIMEOUT, Box::pin(supervisor.run(Input::Start)))
+            .await
+            .expect("a run that ends");
         let records = journal::read(&run.journal()).unwrap().records;
         Self { records, _stage: stage, agent, run }
     }

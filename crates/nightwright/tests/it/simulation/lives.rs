@@ -192,6 +192,7 @@ impl Sim {
                 project: "/project".to_owned(),
                 git_head: None,
                 containment: String::new(),
+                sandbox: nightwright_core::settings::SandboxKind::Off,
                 baseline: None,
                 hooks: std::collections::BTreeMap::new(),
                 seed: self.dice.next(),
@@ -215,7 +216,15 @@ impl Sim {
             .into_iter()
             .map(|change| (ChangeSource::Operator, change))
             .collect();
-        (machine, Input::Resume(ResumeData { report: report.map(Box::new), changes, policy }))
+        (
+            machine,
+            Input::Resume(ResumeData {
+                report: report.map(Box::new),
+                changes,
+                policy,
+                sandbox_failure: None,
+            }),
+        )
     }
 
     /// The files and changes that the attempt of the last process left behind.

@@ -67,6 +67,9 @@ const KEPT_VARIABLES: &[&str] = &[
 /// The parts of the state that are the login: the key of an account that is billed by usage.
 const KEPT_STATE: &[&str] = &["primaryApiKey", "oauthAccount"];
 
+/// The other parts of the state that an agent in a sandbox gets: what the user set up.
+const KEPT_IN_SANDBOX: &[&str] = &["mcpServers", "hasCompletedOnboarding", "userID"];
+
 /// Returns the judge's settings, from the user's. Settings that are not valid JSON have no effect.
 pub fn judge_settings(user: &str) -> String {
     let mut user = object(user);
@@ -85,6 +88,14 @@ pub fn judge_settings(user: &str) -> String {
 /// Returns the judge's state, from the user's.
 pub fn judge_state(user: &str) -> String {
     Value::Object(pick(&mut object(user), |name| KEPT_STATE.contains(&name))).to_string()
+}
+
+/// Returns the state of an agent in a sandbox: its own, with the user's login and MCP servers.
+pub fn sandbox_state(user: &str, own: &str) -> String {
+    let mut state = object(own);
+    let is_kept = |name: &str| KEPT_STATE.contains(&name) || KEPT_IN_SANDBOX.contains(&name);
+    state.append(&mut pick(&mut object(user), is_kept));
+    Value::Object(state).to_string()
 }
 
 fn object(text: &str) -> Map<String, Value> {
@@ -133,6 +144,17 @@ mod tests {
         for user in ["", "{", "[]", "null", "{\"env\": 1, \"permissions\": []}"] {
             assert_eq!((judge_settings(user), judge_state(user)), ("{}".into(), "{}".into()));
         }
+    }
+
+    #[test]
+    fn the_state_of_an_agent_in_a_sandbox_is_its_own_with_the_users_login() {
+        let user = r#"{"primaryApiKey": "new", "mcpServers": {"x": {}}, "projects": {"/p": {}}}"#;
+        let own = r#"{"primaryApiKey": "old", "numStartups": 2}"#;
+        assert_eq!(
+            sandbox_state(user, own),
+            r#"{"mcpServers":{"x":{}},"numStartups":2,"primaryApiKey":"new"}"#
+        );
+        assert_eq!(sandbox_state("", ""), "{}");
     }
 
     #[test]

@@ -71,6 +71,7 @@ impl EventAccount {
             | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
+            | Outcome::SandboxFailed { .. }
             | Outcome::DiskFull { .. }
             | Outcome::ProjectUnresponsive { .. } => true,
         }

@@ -1,0 +1,61 @@
+//! Settings of the sandbox.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The walls around the agent and its checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SandboxSettings {
+    /// The kind of sandbox.
+    pub kind: SandboxKind,
+    /// Files and folders outside the project to show read-only.
+    pub read: Vec<String>,
+    /// Files and folders to open for writing: outside the project, or protected ones inside it.
+    pub write: Vec<String>,
+    /// Devices to show, such as `/dev/kvm`.
+    pub devices: Vec<String>,
+    /// Whether programs inside may create user namespaces.
+    pub userns: bool,
+    /// Whether the settings of package managers keep their logins.
+    pub registry_logins: bool,
+}
+
+/// The kind of sandbox that the agent and its checks run in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxKind {
+    /// Programs run without a sandbox.
+    #[default]
+    Off,
+    /// Linux namespaces, created by bubblewrap (`bwrap`).
+    Bwrap,
+}
+
+impl SandboxKind {
+    /// Every value of the setting.
+    pub const VALUES: &'static [&'static str] = &["off", "bwrap"];
+
+    /// The name in settings and events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Bwrap => "bwrap",
+        }
+    }
+
+    /// Whether there is a sandbox.
+    pub fn is_on(self) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Bwrap => true,
+        }
+    }
+}
+
+impl SandboxSettings {
+    /// Whether these are the defaults, which journals leave out.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,237 @@
+//! The sandbox of a run: collects the facts, prepares the mount points, and wraps the programs.
+//!
+//! ```text
+//!   supervisor ─▶ guard ─▶ bwrap ─▶ the program
+//!                  │
+//!                  └─ a program that prepares the network can be placed here: `Sandbox::prefix`
+//! ```
+//!
+//! The plan comes from `nightwright_core::sandbox`. No program of the agent runs while the mount
+//! points are prepared. Nevertheless no link is followed: an earlier program may have left one.
+
+mod canary_program;
+mod enter;
+mod git;
+mod home_files;
+mod host;
+mod look;
+mod mount_points;
+mod placeholders;
+mod project;
+mod trial;
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nightwright_core::sandbox::bwrap::{self, UserNamespaces};
+use nightwright_core::sandbox::facts::HostFacts;
+use nightwright_core::sandbox::plan::PlanError;
+use nightwright_core::settings::{SandboxKind, SandboxSettings, Settings};
+
+pub(crate) use self::canary_program::{COMMAND as CANARY_COMMAND, main as canary_main};
+pub use self::enter::{Entered, SandboxedProgram, show_variable, shown_path};
+use self::home_files::HomeFiles;
+pub use self::trial::{ChangeOptions, Trial};
+use crate::error::Failure;
+use crate::process::{CapturedCommand, CapturedEnd, run_captured};
+
+/// The time limit for an attempt that usually takes milliseconds.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of its output, which is usually empty.
+const MAX_ATTEMPT_OUTPUT: usize = 4 << 10;
+
+/// The folder in the state of a project with the files of its sandbox.
+const PRIVATE: &str = "sandbox";
+
+/// The sandbox of a run, opened once.
+#[derive(Debug)]
+pub struct Sandbox {
+    kind: SandboxKind,
+    /// The path of `bwrap`, from the user's `PATH`.
+    program: PathBuf,
+    host: HostFacts,
+    /// The project folder, as the user names it.
+    project: PathBuf,
+    /// The folder of the running task, relative to the project.
+    task: Option<PathBuf>,
+    /// A file below `.nightwright` that the agent is asked to write.
+    requested: Option<PathBuf>,
+    settings: SandboxSettings,
+    files: HomeFiles,
+    /// The path of nightwright, which is also the canary.
+    canary: PathBuf,
+    /// The command in front of bubblewrap, and variables for everything inside.
+    prefix: SandboxPrefix,
+}
+
+/// A command that starts bubblewrap, and variables that it gives to the programs inside.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxPrefix {
+    pub command: Vec<OsString>,
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// The run for which a sandbox is opened.
+#[derive(Clone, Debug)]
+pub struct SandboxSpec<'a> {
+    pub settings: &'a Settings,
+    pub project: &'a Path,
+    /// The folder for all state.
+    pub state: &'a Path,
+    /// The state folder of the project.
+    pub project_state: &'a Path,
+    /// Programs to show, such as the agent.
+    pub programs: Vec<PathBuf>,
+    /// The path of nightwright, which is also the canary.
+    pub canary: PathBuf,
+    /// The environments of the programs that will run inside.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// A sandbox cannot be used here.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    #[error("there is no `bwrap` on PATH")]
+    NoProgram,
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("cannot prepare the sandbox in `{}`", path.display())]
+    Prepare { path: PathBuf, source: std::io::Error },
+    #[error("the sandbox does not start: {0}")]
+    NotStarted(String),
+    #[error("the project `{}` belongs to another user", .0.display())]
+    ForeignProject(PathBuf),
+    #[error("the sandbox failed its test: {}", .0.join("; "))]
+    Unsafe(Vec<String>),
+}
+
+impl SandboxError {
+    /// Advice for the user.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoProgram => {
+                "install bubblewrap 0.8 or newer (`apt-get install bubblewrap`), or run without a \
+                 sandbox: `--sandbox off`"
+                    .to_owned()
+            }
+            Self::Plan(PlanError::AroundHome(_)) => {
+                "run nightwright in a folder inside your home folder".to_owned()
+            }
+            Self::Plan(PlanError::NoHome) => "set HOME to your home folder".to_owned(),
+            Self::ForeignProject(_) => {
+                "run nightwright as the owner of the project: root has no power over the files of \
+                 other users in a sandbox"
+                    .to_owned()
+            }
+            Self::NotStarted(why) if why.contains("disable-userns") => {
+                "install bubblewrap 0.8 or newer".to_owned()
+            }
+            Self::NotStarted(why) if is_namespace_refusal(why) => {
+                "allow `bwrap` to create user namespaces (on Ubuntu 24.04, with an AppArmor \
+                 profile), or run without a sandbox: `--sandbox off`"
+                    .to_owned()
+            }
+            Self::Prepare { .. } | Self::NotStarted(_) | Self::Unsafe(_) => {
+                "run `nightwright sandbox test` for details, or run without a sandbox: `--sandbox \
+                 off`"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// Whether bubblewrap complains that the system refuses namespaces.
+fn is_namespace_refusal(why: &str) -> bool {
+    ["setting up uid map", "Creating new namespace failed", "No permissions to create"]
+        .iter()
+        .any(|text| why.contains(text))
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        // The run could not start as requested.
+        Self::usage(crate::error::chain(&error)).hint(error.hint())
+    }
+}
+
+impl Sandbox {
+    /// Opens the sandbox of these settings; `None` if it is off. Changes nothing outside the state
+    /// folder, except that it removes what a crash left in the project.
+    pub fn open(spec: &SandboxSpec<'_>) -> Result<Option<Self>, SandboxError> {
+        let settings = &spec.settings.sandbox;
+        match settings.kind {
+            SandboxKind::Off => return Ok(None),
+            SandboxKind::Bwrap => {}
+        }
+        let program = find_bwrap().ok_or(SandboxError::NoProgram)?;
+        if rustix::process::getuid().is_root()
+            && fs::metadata(spec.project).is_ok_and(|found| found.uid() != 0)
+        {
+            return Err(SandboxError::ForeignProject(spec.project.to_owned()));
+        }
+        let private = spec.project_state.join(PRIVATE);
+        let host = host::collect(spec, &private)?;
+        placeholders::sweep(&private);
+        let files = HomeFiles::of_user(&host, settings, &spec.environment);
+        let folder = spec.settings.files.task.as_ref().map(PathBuf::from);
+        Ok(Some(Self {
+            kind: settings.kind,
+            program,
+            host,
+            project: spec.project.to_owned(),
+            task: folder,
+            requested: spec.settings.files.principles.as_ref().map(PathBuf::from),
+            settings: settings.clone(),
+            files,
+            canary: spec.canary.clone(),
+            prefix: SandboxPrefix::default(),
+        }))
+    }
+
+    /// Places a command in front of bubblewrap.
+    #[must_use]
+    pub fn with_prefix(self, prefix: SandboxPrefix) -> Self {
+        Self { prefix, ..self }
+    }
+
+    pub fn kind(&self) -> SandboxKind {
+        self.kind
+    }
+
+    fn user_namespaces(&self) -> UserNamespaces {
+        if self.settings.userns { UserNamespaces::Allowed } else { UserNamespaces::Refused }
+    }
+}
+
+/// Fails if bubblewrap cannot make a sandbox on this machine. Changes nothing.
+pub fn try_bubblewrap() -> Result<(), SandboxError> {
+    let program = find_bwrap().ok_or(SandboxError::NoProgram)?;
+    let environment: Vec<_> = env::vars_os().filter(|(name, _)| name == "PATH").collect();
+    let tried = run_captured(CapturedCommand {
+        program: program.as_os_str(),
+        arguments: &bwrap::attempt(),
+        environment: &environment,
+        directory: Path::new("/"),
+        input: Vec::new(),
+        limit: ATTEMPT_TIMEOUT,
+        max_output: MAX_ATTEMPT_OUTPUT,
+    })
+    .map_err(|error| SandboxError::NotStarted(error.to_string()))?;
+    match tried.ended {
+        CapturedEnd::Exited(exit) if exit.is_success() => Ok(()),
+        CapturedEnd::Exited(_) | CapturedEnd::TimedOut | CapturedEnd::TooMuch => {
+            Err(SandboxError::NotStarted(tried.complaint))
+        }
+    }
+}
+
+/// Finds bubblewrap on the user's `PATH`, outside of folders that the environment may leave open.
+fn find_bwrap() -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let absolute = env::split_paths(&path).filter(|folder| folder.is_absolute());
+    absolute.map(|folder| folder.join(bwrap::PROGRAM)).find(|file| file.is_file())
+}

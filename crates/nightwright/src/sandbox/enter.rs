@@ -1,0 +1,215 @@
+//! Puts a program into the sandbox: prepares everything that its mounts need, and wraps its launch.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::run_view::shell_word;
+use nightwright_core::sandbox::SHOWN_FILES;
+use nightwright_core::sandbox::bwrap::{self, BwrapOption};
+use nightwright_core::sandbox::environment::{self, Inside};
+use nightwright_core::sandbox::explain;
+use nightwright_core::sandbox::facts::{Link, ProjectFacts};
+use nightwright_core::sandbox::mounts::{Access, Content, MountPlan};
+use nightwright_core::sandbox::plan::{self, Request, ShownFile};
+
+use super::mount_points::{self, Obstacle};
+use super::placeholders::Placeholders;
+use super::{Sandbox, SandboxError};
+use crate::process::{Launch, SigtermScope};
+
+/// A program that will run in the sandbox.
+#[derive(Debug)]
+pub struct SandboxedProgram {
+    /// How it would be started without a sandbox.
+    pub launch: Launch,
+    /// Its access to the project.
+    pub access: Access,
+    /// The folder for its temporary files.
+    pub room: PathBuf,
+    /// Files of nightwright that it may see.
+    pub shown: Vec<ShownFile>,
+}
+
+/// A program that is ready to start. Keep this until its processes are gone: dropping it removes
+/// what was created for the program.
+#[derive(Debug)]
+pub struct Entered {
+    pub launch: Launch,
+    _placeholders: Placeholders,
+    links: Vec<Link>,
+}
+
+impl Entered {
+    /// Protected links that the program changed. A mount cannot protect a link.
+    pub fn changed_links(&self) -> Vec<PathBuf> {
+        let is_changed = |link: &&Link| fs::read_link(&link.at).ok().as_ref() != Some(&link.target);
+        self.links.iter().filter(is_changed).map(|link| link.at.clone()).collect()
+    }
+}
+
+/// Everything about one program in the sandbox.
+pub(super) struct Prepared {
+    pub(super) plan: MountPlan,
+    pub(super) project: ProjectFacts,
+    pub(super) options: Vec<BwrapOption>,
+}
+
+/// The path under which a program sees a file of nightwright.
+pub fn shown_path(name: &str) -> PathBuf {
+    Path::new(SHOWN_FILES).join(name)
+}
+
+impl Sandbox {
+    /// Prepares the mounts, and returns the launch of the program inside.
+    pub fn enter(&self, program: SandboxedProgram) -> Result<Entered, SandboxError> {
+        let SandboxedProgram { launch, access, room, shown } = program;
+        let prepared = self.plan_for(access, &room, &shown, &launch.directory)?;
+        let placeholders = self.prepare(&prepared)?;
+        let variables = self.variables(&prepared.plan, &room, &launch.environment);
+        let launch = self.wrap(&prepared.options, &launch, variables);
+        let links = prepared.plan.watched_links;
+        Ok(Entered { launch, _placeholders: placeholders, links })
+    }
+
+    /// Plans the mounts; changes nothing.
+    pub(super) fn plan_for(
+        &self,
+        access: Access,
+        room: &Path,
+        shown: &[ShownFile],
+        directory: &Path,
+    ) -> Result<Prepared, SandboxError> {
+        let project = self.project_facts();
+        let room = room.canonicalize().unwrap_or_else(|_| room.to_owned());
+        let plan = plan::plan(&Request {
+            host: &self.host,
+            project: &project,
+            settings: &self.settings,
+            project_access: access,
+            temporary: &room,
+            shown,
+        })?;
+        let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let options = bwrap::options(&plan, &directory, self.user_namespaces());
+        Ok(Prepared { plan, project, options })
+    }
+
+    /// Creates what must exist before the mounts can be made.
+    pub(super) fn prepare(&self, prepared: &Prepared) -> Result<Placeholders, SandboxError> {
+        let Prepared { plan, project, .. } = prepared;
+        let private = &self.host.private;
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| SandboxError::Prepare { path, source }
+        };
+        for mount in plan.mounts.values() {
+            if let Content::Bind { from, .. } = &mount.content
+                && let Ok(rest) = from.strip_prefix(private)
+            {
+                mount_points::ensure_folders(private, rest, Obstacle::Removed)
+                    .map_err(failed(from))?;
+            }
+        }
+        let home = plan::private_home(&self.host);
+        // The agent may have taken away its own access.
+        fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).map_err(failed(&home))?;
+        self.files.write(&home, &self.host, project, &plan.placeholders).map_err(failed(&home))?;
+        for point in plan.mount_points() {
+            let is_own = point.base.starts_with(private) || is_temporary(&point.base);
+            // Nothing that belongs to the user is removed.
+            let obstacle = if is_own { Obstacle::Removed } else { Obstacle::Refused };
+            mount_points::ensure(&point.base, &point.path, &point.content, obstacle)
+                .map_err(failed(&point.base.join(&point.path)))?;
+        }
+        Placeholders::create(private, &plan.placeholders).map_err(failed(&project.root))
+    }
+
+    /// Describes the sandbox of a program that works on the project.
+    pub fn explain(&self, room: &Path) -> Result<String, SandboxError> {
+        let prepared = self.plan_for(Access::ReadWrite, room, &[], &self.project)?;
+        Ok(explain::explain(&prepared.plan))
+    }
+
+    /// The command line of that sandbox, for a shell.
+    pub fn command_line(&self, room: &Path) -> Result<String, SandboxError> {
+        let prepared = self.plan_for(Access::ReadWrite, room, &[], &self.project)?;
+        let mut words = self.prefix.command.clone();
+        words.push(self.program.clone().into());
+        words.extend(prepared.options.iter().flatten().cloned());
+        let words: Vec<_> = words.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
+        Ok(words.join(" "))
+    }
+
+    /// The environment of a program inside.
+    pub(super) fn variables(
+        &self,
+        plan: &MountPlan,
+        room: &Path,
+        all: &[(OsString, OsString)],
+    ) -> Vec<(OsString, OsString)> {
+        let inside =
+            Inside { plan, home: &self.host.home, temporary: room, kind: self.kind.name() };
+        let mut all = environment::inside(all, inside);
+        for (name, value) in &self.prefix.environment {
+            all.retain(|(known, _)| known != name);
+            all.push((name.clone(), value.clone()));
+        }
+        all
+    }
+
+    /// Wraps the launch of a program. This is the only place that starts bubblewrap.
+    pub(super) fn wrap(
+        &self,
+        options: &[BwrapOption],
+        launch: &Launch,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Launch {
+        let arguments = bwrap::arguments(options, &launch.program, &launch.arguments);
+        let mut line: Vec<OsString> = self.prefix.command.clone();
+        line.push(self.program.clone().into());
+        line.extend(arguments);
+        let program = line.remove(0).into();
+        Launch {
+            program,
+            arguments: line,
+            environment,
+            // The folder exists for bubblewrap, which then changes to the one inside.
+            directory: PathBuf::from("/"),
+            containment: launch.containment.clone(),
+            sigterm_scope: SigtermScope::Namespace,
+        }
+    }
+}
+
+/// Whether a path is in a folder for temporary files of nightwright.
+fn is_temporary(base: &Path) -> bool {
+    base.ancestors().any(|path| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.len() == 9 && name.starts_with("nw-") && path.join(".nightwright-temp").is_file()
+    })
+}
+
+/// Replaces a variable that names a file of nightwright by the path inside, and returns the file to
+/// show.
+pub fn show_variable(
+    environment: &mut [(OsString, OsString)],
+    name: &str,
+    access: Access,
+) -> io::Result<Option<ShownFile>> {
+    let Some((_, value)) = environment.iter_mut().find(|(known, _)| known == name) else {
+        return Ok(None);
+    };
+    let from = PathBuf::from(&value);
+    let Some(file) = from.file_name().and_then(OsStr::to_str).map(str::to_owned) else {
+        return Ok(None);
+    };
+    if access == Access::ReadWrite {
+        // A file must exist to be shown.
+        crate::files::append_regular(&from)?;
+    }
+    *value = shown_path(&file).into();
+    Ok(Some(ShownFile { name: file, from, access }))
+}

@@ -1,0 +1,194 @@
+//! Runs the canary in the sandbox, with the options that programs will get, and judges its report.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nightwright_core::sandbox::bwrap::BwrapOption;
+use nightwright_core::sandbox::canary::{
+    self, CanaryOrder, CanaryReport, Expectation, Must, Outside, Probe, ProbeResult, Tried,
+};
+use nightwright_core::sandbox::mounts::Access;
+use nightwright_core::sandbox::plan::ShownFile;
+
+use super::enter::{Prepared, shown_path};
+use super::{CANARY_COMMAND, Sandbox, SandboxError};
+use crate::hex::hex;
+use crate::process::{
+    CapturedCommand, CapturedOutput, Containment, Launch, SigtermScope, run_captured,
+};
+use crate::random;
+
+/// A canary answers within milliseconds; a slow machine needs more.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum size of the report.
+const MAX_REPORT: usize = 4 << 20;
+
+/// The result of a trial.
+#[derive(Debug)]
+pub struct Trial {
+    /// Everything that was tried, with the result.
+    pub results: Vec<(Expectation, ProbeResult)>,
+    /// All differences from the required results, in words.
+    pub differences: Vec<String>,
+    pub took: Duration,
+}
+
+/// Changes the options of a trial, to test that the canary notices.
+pub type ChangeOptions<'a> = &'a dyn Fn(Vec<BwrapOption>) -> Vec<BwrapOption>;
+
+impl Sandbox {
+    /// Fails unless the sandbox is as it must be. Blocks for some milliseconds.
+    pub fn must_protect(&self, room: &Path) -> Result<Trial, SandboxError> {
+        let trial = self.trial(room, &|options| options)?;
+        if trial.differences.is_empty() {
+            Ok(trial)
+        } else {
+            Err(SandboxError::Unsafe(trial.differences))
+        }
+    }
+
+    /// Runs the canary. `change` may change the options.
+    pub fn trial(&self, room: &Path, change: ChangeOptions<'_>) -> Result<Trial, SandboxError> {
+        let begun = Instant::now();
+        let from = self.canary.clone();
+        let shown = [ShownFile { name: "canary".to_owned(), from, access: Access::ReadOnly }];
+        let prepared = self.plan_for(Access::ReadWrite, room, &shown, &self.project)?;
+        let name = format!(".nightwright-canary-{}", hex(&random::nonce()));
+        let planted = self.host.private.join(&name);
+        let clean = LeftFiles(vec![planted.clone()]);
+        fs::write(&planted, "canary").map_err(|error| self.unprepared(error))?;
+        let expectations = self.expectations(&prepared, &planted);
+        let placeholders = self.prepare(&prepared)?;
+        let options = change(prepared.options.clone());
+        let output = self.run_canary(room, &options, &prepared, &name, &expectations)?;
+        drop(placeholders);
+        let report = read_report(&output)?;
+        let kept = expectations.iter().filter(|expected| expected.must == Must::StayInside);
+        let escaped = kept.filter(|expected| has_escaped(&expected.probe, &name));
+        let outside = Outside {
+            plan: &prepared.plan,
+            namespaces: own_namespaces(),
+            user_namespaces: self.user_namespaces(),
+            directory: prepared.project.root.clone(),
+            escaped: escaped.map(|expected| expected.probe.clone()).collect(),
+        };
+        let differences = canary::differences(&expectations, &outside, &report);
+        remove_kept(&prepared, &expectations, &name);
+        drop(clean);
+        let results = expectations.into_iter().zip(report.results).collect();
+        Ok(Trial { results, differences, took: begun.elapsed() })
+    }
+
+    fn expectations(&self, prepared: &Prepared, planted: &Path) -> Vec<Expectation> {
+        canary::expectations(&Tried {
+            plan: &prepared.plan,
+            host: &self.host,
+            project: &prepared.project.root,
+            has_repository: prepared.project.repository.is_some(),
+            user_namespaces: self.user_namespaces(),
+            supervisor: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
+            planted,
+        })
+    }
+
+    fn run_canary(
+        &self,
+        room: &Path,
+        options: &[BwrapOption],
+        prepared: &Prepared,
+        name: &str,
+        expectations: &[Expectation],
+    ) -> Result<CapturedOutput, SandboxError> {
+        let probes = expectations.iter().map(|expected| expected.probe.clone()).collect();
+        let order = CanaryOrder { name: name.to_owned(), probes };
+        let path = env::var_os("PATH").unwrap_or_default();
+        let variables = [(OsString::from("PATH"), path)];
+        let launch = Launch {
+            program: shown_path("canary"),
+            arguments: vec![CANARY_COMMAND.into()],
+            environment: Vec::new(),
+            directory: self.project.clone(),
+            containment: Containment::choose(None),
+            sigterm_scope: SigtermScope::Namespace,
+        };
+        let variables = self.variables(&prepared.plan, room, &variables);
+        let launch = self.wrap(options, &launch, variables);
+        run_captured(CapturedCommand {
+            program: launch.program.as_os_str(),
+            arguments: &launch.arguments,
+            environment: &launch.environment,
+            directory: &launch.directory,
+            input: serde_json::to_vec(&order).unwrap_or_default(),
+            limit: TIMEOUT,
+            max_output: MAX_REPORT,
+        })
+        .map_err(|error| SandboxError::NotStarted(error.to_string()))
+    }
+
+    fn unprepared(&self, source: std::io::Error) -> SandboxError {
+        SandboxError::Prepare { path: self.host.private.clone(), source }
+    }
+}
+
+/// Removes the files that the canary left in the private folders.
+fn remove_kept(prepared: &Prepared, expectations: &[Expectation], name: &str) {
+    for expected in expectations {
+        if let Probe::Create { folder, keep: true } = &expected.probe
+            && let Some(source) = prepared.plan.source_of(folder)
+        {
+            // Usually it could not be created.
+            let _ = fs::remove_file(source.join(name));
+        }
+    }
+}
+
+/// Whether the file of a probe exists on this machine. Removes it.
+fn has_escaped(probe: &Probe, name: &str) -> bool {
+    match probe {
+        Probe::Create { folder, .. } => fs::remove_file(folder.join(name)).is_ok(),
+        Probe::Open { .. }
+        | Probe::Read { .. }
+        | Probe::Move { .. }
+        | Probe::Replace { .. }
+        | Probe::Signal { .. }
+        | Probe::Git { .. }
+        | Probe::MountNamespace
+        | Probe::UserNamespace => false,
+    }
+}
+
+fn read_report(output: &CapturedOutput) -> Result<CanaryReport, SandboxError> {
+    let line = String::from_utf8_lossy(&output.output);
+    serde_json::from_str(line.trim()).map_err(|_| {
+        let why = match (output.complaint.as_str(), output.is_complete()) {
+            (_, false) => "its test did not finish".to_owned(),
+            ("", true) => "its test reported nothing".to_owned(),
+            (complaint, true) => complaint.to_owned(),
+        };
+        SandboxError::NotStarted(why)
+    })
+}
+
+fn own_namespaces() -> Vec<(String, String)> {
+    let entries = fs::read_dir("/proc/self/ns").into_iter().flatten().flatten();
+    let named = entries.filter_map(|entry| {
+        let id = fs::read_link(entry.path()).ok()?;
+        Some((entry.file_name().to_str()?.to_owned(), id.to_string_lossy().into_owned()))
+    });
+    named.collect()
+}
+
+/// Files of a trial, removed at its end.
+struct LeftFiles(Vec<PathBuf>);
+
+impl Drop for LeftFiles {
+    fn drop(&mut self) {
+        for file in &self.0 {
+            // It may never have been created.
+            let _ = fs::remove_file(file);
+        }
+    }
+}
