@@ -21,6 +21,7 @@ pub(crate) struct Tool {
 const TOOLS: &[Tool] = &[
     Tool { program: "git", package: "git", why: "nightwright uses it on real repositories" },
     Tool { program: "tmux", package: "tmux", why: "the terminal tests run in it" },
+    Tool { program: "bwrap", package: "bubblewrap", why: "the sandbox tests run programs in it" },
     Tool { program: "chromium", package: "chromium", why: "the report tests open pages in it" },
     Tool {
         program: "systemd-analyze",
