@@ -369,16 +369,15 @@ fn nothing_inside_survives_the_supervisor_the_guard_or_bubblewrap() {
 }
 
 #[test]
-fn a_stopped_agent_gets_its_time_to_end_inside() {
+fn a_stopped_program_gets_its_time_to_end_inside() {
     if !is_usable() {
         return;
     }
     let env = TestEnv::new();
-    let lines =
-        "trap 'echo bye > bye.txt; exit 0' TERM\ntouch started\nwhile :; do sleep 0.05; done";
-    let script = env.script(&script(lines));
-    let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--sandbox", "bwrap", "--rehearsal"];
-    let child = env.start(&[&run[..], &[&script]].concat());
+    let check = "trap 'echo bye > bye.txt; exit 0' TERM; touch started; \
+                 while :; do sleep 0.05; done";
+    let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--sandbox", "bwrap", "--verify", check];
+    let child = env.start(&run);
     let begun = Instant::now();
     while !env.project().join("started").exists() {
         assert!(begun.elapsed() < Duration::from_mins(1), "it does not start");

@@ -102,7 +102,9 @@ fn the_runs_reach_every_outcome_and_every_kind_of_fault() {
         (0..600).map(|seed| Trace::of(|trace| play(seed, trace)).unwrap_or_default()).collect();
     // The simulated disk belongs to the run alone.
     let all = outcome::samples();
-    let reached = all.iter().filter(|outcome| outcome.name() != "journal_damaged");
+    let reached = all
+        .iter()
+        .filter(|outcome| !["journal_damaged", "sandbox_failed"].contains(&outcome.name()));
     let mut wanted: Vec<String> = reached
         .map(|outcome| format!("run_finished {outcome:?}"))
         .map(|name| name.split([' ', '{']).take(2).collect::<Vec<_>>().join(" "))
