@@ -91,9 +91,8 @@ fn checks_run_inside_and_see_the_caches_of_the_agent() {
         return;
     }
     let env = TestEnv::new();
-    let secret = env.path("home/secret");
-    fs::write(&secret, "x").unwrap();
-    let check = format!("test -e ~/cache && test ! -e {}", secret.display());
+    fs::write(env.path("home/secret"), "x").unwrap();
+    let check = format!("test -e ~/cache && test ! -e {}", env.word("home/secret"));
     let text = script("echo x > ~/cache")
         .replace("A part of it.", "All of it. <promise>COMPLETE</promise>");
     let done = env.rehearse(&text, "1", &["--sandbox", "bwrap", "--verify", &check]);
@@ -265,7 +264,7 @@ fn a_file_that_an_earlier_program_planted_at_a_mount_point_leads_nowhere() {
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("victim"), "theirs").unwrap();
     fs::create_dir_all(env.path("home/.local/share/uv")).unwrap();
-    let out = outside.display();
+    let out = env.word("outside");
     let plant = format!(
         "rm -rf ~/.config ~/.gitconfig\nln -s {out} ~/.config\nln -s {out}/victim ~/.gitconfig\n\
          ln -s /oldroot{out} ~/planted\nchmod 500 ~"
@@ -431,7 +430,7 @@ fn settings_give_more_and_a_project_cannot_give_itself_anything() {
     fs::create_dir_all(env.path("home/.config/nightwright")).unwrap();
     let own = format!("sandbox.kind = \"bwrap\"\nsandbox.write = [\"{}\"]\n", extra.display());
     fs::write(env.path("home/.config/nightwright/config.toml"), own).unwrap();
-    let line = format!("echo x > {}/given; cat ~/secret > stolen", extra.display());
+    let line = format!("echo x > {}/given; cat ~/secret > stolen", env.word("extra"));
     env.rehearse(&script(&line), "1", &["--ignore-untrusted"]).exits(0);
     assert!(extra.join("given").exists());
     assert_eq!(fs::read_to_string(env.project().join("stolen")).unwrap_or_default(), "");

@@ -13,7 +13,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("read the state folder", "ls STATE | grep ."),
     (
         "forge the journal",
-        "for journal in STATE/*/runs/*/journal.jsonl; do echo forged >> $journal; done",
+        "for journal in STATE/*/runs/*/journal.jsonl; do echo forged >> \"$journal\"; done",
     ),
     ("reach the control socket", "test -S \"$(echo STATE/*/runs/*/control.sock)\""),
     ("read a key", "cat REAL/.ssh/id"),
@@ -81,12 +81,11 @@ fn gains(attack: &str, kind: &str) -> bool {
     fs::write(env.path("home/.ssh/id"), "secret").unwrap();
     fs::write(env.path("home/.npmrc"), "//r/:_authToken=abc\n").unwrap();
     fs::write(env.project().join("pid"), std::process::id().to_string()).unwrap();
-    let path = |name: &str| env.path(name).display().to_string();
     let attack = attack
-        .replace("STATE-PID", &path("project/pid"))
-        .replace("STATE", &path("state"))
-        .replace("REAL", &path("home"))
-        .replace("OUTSIDE", &path("outside"));
+        .replace("STATE-PID", &env.word("project/pid"))
+        .replace("STATE", &env.word("state"))
+        .replace("REAL", &env.word("home"))
+        .replace("OUTSIDE", &env.word("outside"));
     let line = format!("( {attack} ) > said.txt 2>&1 && echo yes > gained.txt");
     let run = env.rehearse(&script(&line), "1", &["--sandbox", kind, "--no-baseline"]);
     // A forged journal ends the run.
