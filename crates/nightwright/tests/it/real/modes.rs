@@ -85,7 +85,7 @@ fn a_plan_is_written_and_then_built() {
         .exits(0)
         .says(&["judged complete by a model (checks do not apply to a plan) after 1 iteration"]);
     let verdict =
-        real.api().asked().into_iter().any(|request| request.says("asked to plan the goal"));
+        real.api().asked().into_iter().any(|request| request.says("had the task to plan the goal"));
     assert!(verdict, "the verifier is asked about the plan and not about the work");
     real.finish(real.command(&["build", "-m", "3"]).spawn().unwrap())
         .exits(0)
