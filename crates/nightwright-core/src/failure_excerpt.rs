@@ -38,7 +38,14 @@ const FORMATS: [(&str, &str); 8] = [
 ];
 
 /// Lines of these formats that explain nothing.
-const NOISE: &str = r"^\s*(?:---|duration_ms: .*|type: '.*'|location: '.*'|failureType: '.*')?$";
+const NOISE: &str = concat!(
+    r"^\s*(?:---|duration_ms: .*|type: '.*'|location: '.*'|failureType: '.*'",
+    r"|at (?:async )?(?:.* \()?(?:node:|\S*/node_modules/).*",
+    r"|note: .*`RUST_BACKTRACE=\w+`.*)?$",
+);
+
+/// A frame of a Rust backtrace: a number and a function, or the place in the line below.
+const FRAME: &str = r"^(?:\s*\d+: .*|\s+at \S+:\d+(?::\d+)?)$";
 
 static KNOWN: LazyLock<Vec<FailureFormat>> = LazyLock::new(|| {
     let compile = |pattern: &str| Regex::new(pattern).expect("the patterns are constants");
@@ -53,6 +60,19 @@ static KNOWN: LazyLock<Vec<FailureFormat>> = LazyLock::new(|| {
 
 static WITHOUT_MEANING: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(NOISE).expect("the pattern is a constant"));
+
+static BACKTRACE_FRAME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(FRAME).expect("the pattern is a constant"));
+
+/// Returns whether a line helps to find the cause. Frames count as a backtrace only below its title,
+/// because other output also has numbered lines.
+fn explains(line: &str, in_backtrace: &mut bool) -> bool {
+    *in_backtrace = match line.trim() {
+        "stack backtrace:" => true,
+        _ => *in_backtrace && BACKTRACE_FRAME.is_match(line),
+    };
+    !*in_backtrace && !WITHOUT_MEANING.is_match(line)
+}
 
 /// Returns at most `most` lines of an output without colors: those of the first failure, otherwise
 /// the last ones.
@@ -70,8 +90,11 @@ pub fn excerpt(output: &str, most: usize) -> Vec<&str> {
         lines[below..].iter().position(|line| reason.is_match(line)).map(|at| below + at)
     });
     let from = reason.map_or(below, |reason| reason.saturating_sub(BEFORE_REASON).max(below));
-    let explains = |line: &&&str| !WITHOUT_MEANING.is_match(line);
-    let rest = lines[from..].iter().filter(explains).take(most.saturating_sub(1));
+    let mut in_backtrace = false;
+    let rest = lines[from..]
+        .iter()
+        .filter(|line| explains(line, &mut in_backtrace))
+        .take(most.saturating_sub(1));
     [&lines[title]].into_iter().chain(rest).copied().collect()
 }
 

@@ -41,6 +41,41 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
 error: test failed, to rerun pass `--lib`
 ";
 
+const BACKTRACES: &str = "
+failures:
+
+---- tests::adds stdout ----
+
+thread 'tests::adds' (1716) panicked at src/lib.rs:9:9:
+assertion `left == right` failed
+  left: 3
+ right: 4
+stack backtrace:
+   0: __rustc::rust_begin_unwind
+             at /rustc/4a4ef493e3a1488c6e321570238084b38948f6db/library/std/src/panicking.rs:689:5
+   1: core::panicking::panic_fmt
+             at /rustc/4a4ef493e3a1488c6e321570238084b38948f6db/library/core/src/panicking.rs:80:14
+   2: shop::tests::adds::{{closure}}
+             at ./src/lib.rs:9:9
+note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.
+
+---- tests::subtracts stdout ----
+
+thread 'tests::subtracts' (1717) panicked at src/lib.rs:14:9:
+assertion `left == right` failed
+  left: 1
+ right: 2
+stack backtrace:
+   0: __rustc::rust_begin_unwind
+             at /rustc/4a4ef493e3a1488c6e321570238084b38948f6db/library/std/src/panicking.rs:689:5
+note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.
+
+
+failures:
+    tests::adds
+    tests::subtracts
+";
+
 const NODE_TAP: &str = "
 TAP version 13
 # Subtest: subtracts
@@ -158,6 +193,14 @@ fn an_excerpt_names_the_failing_test_and_its_assertion() {
     names(PYTEST, &["test_adds", "assert one + two == four", "E       assert (1 + 2) == 4"]);
     names(JEST, &["● adds", "Expected: 4", "Received: 3"]);
     names(GO, &["--- FAIL: TestAdds", "add_test.go:9: it does not add"]);
+}
+
+#[test]
+fn backtraces_leave_room_for_the_next_failure() {
+    let both =
+        ["---- tests::adds", "lib.rs:9:9", "left: 3", "---- tests::subtracts", "lib.rs:14:9"];
+    names(BACKTRACES, &both);
+    assert!(!ten(BACKTRACES).contains("backtrace"), "{}", ten(BACKTRACES));
 }
 
 #[test]

@@ -243,18 +243,6 @@ fn the_test_notices_a_mount_that_can_be_written_to() {
 }
 
 #[test]
-fn the_test_takes_little_time() {
-    if !is_usable() {
-        return;
-    }
-    let env = TestEnv::new();
-    let (sandbox, room) = opened(&env);
-    crate::harness::takes_less_than(Duration::from_millis(500), || {
-        sandbox.must_protect(&room).unwrap().took
-    });
-}
-
-#[test]
 fn a_file_that_an_earlier_program_planted_at_a_mount_point_leads_nowhere() {
     if !is_usable() {
         return;
