@@ -64,14 +64,19 @@ static WITHOUT_MEANING: LazyLock<Regex> =
 static BACKTRACE_FRAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(FRAME).expect("the pattern is a constant"));
 
-/// Returns whether a line helps to find the cause. Frames count as a backtrace only below its title,
-/// because other output also has numbered lines.
-fn explains(line: &str, in_backtrace: &mut bool) -> bool {
-    *in_backtrace = match line.trim() {
-        "stack backtrace:" => true,
-        _ => *in_backtrace && BACKTRACE_FRAME.is_match(line),
-    };
-    !*in_backtrace && !WITHOUT_MEANING.is_match(line)
+/// Returns a function that says whether a line, given one after the other, is outside of backtraces.
+/// Frames count as a backtrace only below its title, because other output also has numbered lines.
+fn outside_backtraces() -> impl FnMut(&&str) -> bool {
+    let mut inside = false;
+    move |line| {
+        inside = line.trim() == "stack backtrace:" || (inside && BACKTRACE_FRAME.is_match(line));
+        !inside
+    }
+}
+
+/// Returns an output without colors, without the Rust backtraces in it.
+pub fn without_backtraces(output: &str) -> String {
+    output.lines().filter(outside_backtraces()).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns at most `most` lines of an output without colors: those of the first failure, otherwise
@@ -90,12 +95,9 @@ pub fn excerpt(output: &str, most: usize) -> Vec<&str> {
         lines[below..].iter().position(|line| reason.is_match(line)).map(|at| below + at)
     });
     let from = reason.map_or(below, |reason| reason.saturating_sub(BEFORE_REASON).max(below));
-    let mut in_backtrace = false;
-    let rest = lines[from..]
-        .iter()
-        .filter(|line| explains(line, &mut in_backtrace))
-        .take(most.saturating_sub(1));
-    [&lines[title]].into_iter().chain(rest).copied().collect()
+    let explains = |line: &&str| !WITHOUT_MEANING.is_match(line);
+    let rest = lines[from..].iter().copied().filter(outside_backtraces()).filter(explains);
+    [lines[title]].into_iter().chain(rest.take(most.saturating_sub(1))).collect()
 }
 
 /// The text that a test runner prints before and after the name of a failed test.

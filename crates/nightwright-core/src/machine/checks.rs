@@ -6,6 +6,7 @@ use super::{Machine, PendingKind};
 use crate::baseline;
 use crate::effect::Effect;
 use crate::event::{FeedbackSource, GateEvent, StopWhen};
+use crate::failure_excerpt;
 use crate::input::{CheckPurpose, CheckReport, CheckResult, CheckVerdict};
 use crate::outcome::Outcome;
 use crate::phrases;
@@ -113,8 +114,8 @@ impl Machine {
 
     fn reject_failed(&mut self, results: &[CheckResult]) {
         if let Some(failed) = results.iter().find(|result| !result.verdict.is_pass()) {
-            let text =
-                format!("{}. Its last lines:\n{}", phrases::check(failed), failed.output.trim());
+            let output = failure_excerpt::without_backtraces(failed.output.trim());
+            let text = format!("{}. Its last lines:\n{output}", phrases::check(failed));
             self.reject(FeedbackSource::Checks, &text, phrases::check(failed));
         }
     }

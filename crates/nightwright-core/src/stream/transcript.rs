@@ -3,6 +3,7 @@
 //! However much an attempt prints, only its last words, its last result, its first few blockers and
 //! the running tool calls are kept.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,7 +12,7 @@ use jiff::tz::TimeZone;
 use super::dialect::{Dialect, FinishedAttempt, TextShape};
 use super::message::{
     AgentMessage, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts, TextPart,
-    UsageAt,
+    ToolStatus, UsageAt,
 };
 use super::news::{
     AgentNews, AttemptReport, Blocker, Pulse, QuotaNews, StatedDecision, StreamFacts, TextEvidence,
@@ -41,6 +42,10 @@ mod unknown;
 
 /// The maximum number of denials. The first few show which rules are missing.
 const MAX_DENIED: usize = 64;
+/// The maximum number of failed calls whose answer is kept.
+const MAX_FAILED: usize = 32;
+/// The maximum length of such an answer, as JSON. That of a denied call is short.
+const MAX_ANSWER: usize = 1 << 10;
 
 /// The HTTP status of a request without a valid login.
 const UNAUTHORIZED: u16 = 401;
@@ -119,6 +124,9 @@ pub struct Transcript {
     denied: Vec<Denial>,
     /// The calls that these denials are about.
     denied_calls: Vec<String>,
+    /// The last failed calls and their answers. Old versions of Claude Code give the reason for a
+    /// denial only there.
+    failed_calls: VecDeque<(String, String)>,
     last_text: LastText,
     /// The words of the last turn, if a message was waiting when it ended.
     queued: Option<QueuedTurn>,
@@ -167,6 +175,7 @@ impl Transcript {
             quotas: Vec::new(),
             denied: Vec::new(),
             denied_calls: Vec::new(),
+            failed_calls: VecDeque::new(),
             last_text: LastText::default(),
             queued: None,
             before: None,
@@ -337,6 +346,9 @@ impl Transcript {
             }
             MessageKind::ToolResult { id, status: went, content } => {
                 let name = self.tools.end(&id, went).unwrap_or_default();
+                if went == ToolStatus::Failed {
+                    self.call_failed(&id, content);
+                }
                 if owner.is_main() {
                     self.watch(|loops| loops.content(&id, went, content), tell);
                     self.watch(|loops| loops.result(&id, &name, went), tell);
@@ -392,6 +404,15 @@ impl Transcript {
             self.tools.note_edit(self.secrets.mask(&path).into_owned());
         }
         is_new
+    }
+
+    /// Keeps the answer of a failed call, which may be the reason for a denial.
+    fn call_failed(&mut self, id: &str, answer: &str) {
+        let is_short = answer.len() <= MAX_ANSWER;
+        if let Some(answer) = is_short.then(|| serde_json::from_str(answer).ok()).flatten() {
+            self.failed_calls.truncate(MAX_FAILED - 1);
+            self.failed_calls.push_front((id.to_owned(), answer));
+        }
     }
 
     /// Describes the denial of a tool call, which is no sign of a loop.
@@ -459,7 +480,9 @@ impl Transcript {
         self.unknown.fields(&std::mem::take(&mut result.unknown_fields));
         self.turns = self.turns.saturating_add(result.turns.unwrap_or(0));
         for DeniedCall { id, tool, input } in std::mem::take(&mut result.denied) {
-            let denial = masking::denial(&self.secrets, tool, &input, "");
+            let answer = self.failed_calls.iter().find(|(failed, _)| *failed == id);
+            let why = answer.map_or("", |(_, why)| why);
+            let denial = masking::denial(&self.secrets, tool, &input, why);
             self.deny(&id, denial, tell);
         }
         self.error_of_result = self.error.take().filter(|_| result.is_error);

@@ -173,12 +173,16 @@ fn a_pipe_in_the_place_of_a_file_of_git_s_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     pipe(&folder.path().join(".git"));
     branches(folder.path());
-    let project = folder.path().join("project");
-    fs::create_dir_all(project.join(".git")).unwrap();
+    let outer = folder.path().join("outer");
+    let project = outer.join("project");
+    for part in [outer.join(".git/objects"), outer.join(".git/refs"), project.join(".git")] {
+        fs::create_dir_all(part).unwrap();
+    }
+    fs::write(outer.join(".git/HEAD"), "ref: refs/heads/outer\n").unwrap();
     for name in ["HEAD", "commondir", "packed-refs"] {
         pipe(&project.join(".git").join(name));
     }
-    assert_eq!(branches(&project), Branches::default());
+    assert_eq!(branches(&project).current.as_deref(), Some("outer"));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_request_that_a_program_of_the_run_sends_to_the_socket_is_refused() {
     let line = format!(
         "cp -r {state} {copy} 2>> {out}; run=$(cd {copy} && echo */runs/*); \
          rm -f {copy}/$run/control.sock; ln -s {state}/$run/control.sock {copy}/$run/control.sock; \
-         NIGHTWRIGHT_STATE_DIR={copy} {NIGHTWRIGHT} stop >> {out} 2>&1"
+         NIGHTWRIGHT_STATE_DIR={copy} {NIGHTWRIGHT} stop -C . >> {out} 2>&1"
     );
     env.rehearse(&inside(&line), "1", &[]).exits(0);
     let said = fs::read_to_string(env.path("out")).unwrap();

@@ -297,3 +297,17 @@ fn a_council_that_ran_out_of_money_or_turns_has_decided_nothing() {
     feed(&mut call, &[INIT, &said, &ends_with("Safety first.")]);
     assert!(report(call).answer.is_some());
 }
+
+#[test]
+fn the_answer_of_a_denied_call_is_the_reason_if_no_other_is_given() {
+    let why = "Dangerous rm operation detected: cannot be auto-allowed by permission rules.";
+    let mut main = transcript(false);
+    let [call, _, _] = wrong_call("a");
+    let back = format!(
+        r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"{why}"}}]}}}}"#
+    );
+    let result = r#"{"type":"result","subtype":"success","result":"","permission_denials":[{"tool_name":"Bash","tool_use_id":"a","tool_input":{"command":"rm -rf /"}}]}"#;
+    feed(&mut main, &[&call, &back, result]);
+    let denied = report(main).denied;
+    assert_eq!(denied.iter().map(|denial| denial.why.as_str()).collect::<Vec<_>>(), [why]);
+}
