@@ -11,6 +11,7 @@ pub(crate) mod judgement;
 mod look;
 mod material;
 mod measure;
+mod sandbox;
 mod stream;
 
 use std::path::Path;
@@ -39,6 +40,8 @@ pub(crate) enum Bench {
     Fingerprint { files: u64 },
     /// The commands that show past runs, with this number of runs.
     Look { runs: u64 },
+    /// What a sandbox adds to each iteration.
+    Sandbox,
 }
 
 impl Bench {
@@ -60,13 +63,14 @@ impl Bench {
             }
             ["listing"] => Ok(Self::Look { runs: LOOK_RUNS }),
             ["listing", "--runs", runs] => Ok(Self::Look { runs: count("--runs", runs)? }),
+            ["sandbox"] => Ok(Self::Sandbox),
             [] => Err("`bench` needs a name: `stream`, `decode`, `fingerprint`, \
-                       `listing` or `judgement`"
+                       `listing`, `sandbox` or `judgement`"
                 .to_owned()),
             [other, ..] => Err(format!(
                 "`bench` takes `judgement`, `stream` or `decode` and `--megabytes N`, \
-                 `fingerprint` and `--files N`, or `listing` and `--runs N`, not `{other}` or any \
-                 other argument"
+                 `fingerprint` and `--files N`, `listing` and `--runs N`, or `sandbox`, not \
+                 `{other}` or any other argument"
             )),
         }
     }
@@ -78,6 +82,7 @@ pub(crate) fn run(root: &Path, bench: &Bench) -> Result<(), String> {
         Bench::Decode { megabytes } => decode::run(root, *megabytes),
         Bench::Judgement(selection) => judgement::run(root, selection),
         Bench::Look { runs } => look::run(root, *runs),
+        Bench::Sandbox => sandbox::run(root),
         Bench::Fingerprint { files } => fingerprint::run(root, *files),
     }
 }

@@ -54,6 +54,7 @@ Commands:
                            `--file F` (a file or a folder), `--only NAME`
   bench fingerprint        Measure fingerprinting, compared with `git status`; `--files N` (default 100,000)
   bench listing            `list`, `show` and `status` over many runs; `--runs N` (default 1,000)
+  bench sandbox            Measure what a sandbox adds to each iteration
   kill-test [--times N]    Kill runs at random moments and count surviving processes (default 100)
   fuzz [TARGET]            Fuzz the parsers with random input; `--minutes N` each (default 10)
   dist                     Build a release archive in target/dist: static binary, completions, manual
@@ -218,6 +219,7 @@ mod tests {
             "bench judgement",
             "bench fingerprint",
             "bench listing",
+            "bench sandbox",
             "kill-test",
             "fuzz",
             "mutants",

@@ -69,7 +69,7 @@ impl RunReport {
         let outcome = summary.outcome.as_ref().filter(|_| state == Liveness::Ended);
         let curve = phrases::failing_curve(&view.failing);
         // The result is not final if the end of the journal is unreadable.
-        let verification = summary.verification.sentence().filter(|_| state != Liveness::Unknown);
+        let verification = summary.verified().filter(|_| state != Liveness::Unknown);
         Self {
             is_rehearsal: view.is_rehearsal(),
             status: report_status(state, outcome, view.is_rehearsal()),

@@ -48,6 +48,18 @@ pub struct Summary {
     pub next: Vec<NextStep>,
 }
 
+impl Summary {
+    /// The result of the verification, unless the outcome or its note mentions it.
+    pub fn verified(&self) -> Option<String> {
+        let is_mentioned =
+            self.note.is_some() || matches!(self.outcome, Some(Outcome::Unverified { .. }));
+        match &self.verification {
+            Verification::NotAccepted { .. } if is_mentioned => None,
+            verification => verification.sentence(),
+        }
+    }
+}
+
 /// Cost and tokens for one purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurposeSpend {

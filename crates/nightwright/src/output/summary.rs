@@ -6,7 +6,6 @@ use nightwright_core::outcome::{Outcome, count};
 use nightwright_core::permissions::denial::DeniedCommand;
 use nightwright_core::phrases;
 use nightwright_core::phrases::thousands;
-use nightwright_core::results::Verification;
 use nightwright_core::run_view::{PurposeSpend, Summary};
 use nightwright_core::units::{Usd, human};
 
@@ -27,7 +26,7 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
     if let Some(note) = &summary.note {
         page.detail(note);
     }
-    if let Some(verified) = verified(summary) {
+    if let Some(verified) = summary.verified() {
         page.detail(&verified);
     }
     page.detail(&work(summary));
@@ -63,16 +62,6 @@ fn denied(page: &mut Page<'_>, summary: &Summary) {
     }
     if open.len() > MAX_DENIED {
         page.detail(&format!("denied: {} more, see the report", open.len() - MAX_DENIED));
-    }
-}
-
-/// The verification result, unless the outcome or its note mentions it.
-fn verified(summary: &Summary) -> Option<String> {
-    let is_mentioned =
-        summary.note.is_some() || matches!(summary.outcome, Some(Outcome::Unverified { .. }));
-    match &summary.verification {
-        Verification::NotAccepted { .. } if is_mentioned => None,
-        verification => verification.sentence(),
     }
 }
 

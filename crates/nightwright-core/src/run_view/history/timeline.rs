@@ -128,7 +128,12 @@ impl Timeline {
     fn checks_finished(&mut self, at: Timestamp, purpose: CheckPurpose, results: &[CheckResult]) {
         let failed = results.iter().find(|result| !result.verdict.is_pass());
         let (text, trouble) = match (purpose, failed) {
-            (CheckPurpose::Baseline, _) => ("checks before the first iteration".to_owned(), false),
+            (CheckPurpose::Baseline, Some(result)) => {
+                (format!("`{}` failed before the first iteration", result.command), true)
+            }
+            (CheckPurpose::Baseline, None) => {
+                ("checks before the first iteration".to_owned(), false)
+            }
             (CheckPurpose::Progress | CheckPurpose::Gate, Some(result)) => {
                 (format!("`{}` failed", result.command), true)
             }
