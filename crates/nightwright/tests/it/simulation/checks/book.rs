@@ -117,7 +117,13 @@ impl EventAccount {
     fn continued(&mut self, why: Continuation) {
         self.stop = None;
         match why {
-            Continuation::AfterCrash => assert_eq!(self.ended, None, "it had not crashed"),
+            Continuation::AfterCrash => {
+                assert_eq!(self.ended, None, "it had not crashed");
+                if self.iteration.is_some() {
+                    // The gate starts again.
+                    (self.gate, self.checked) = (None, None);
+                }
+            }
             Continuation::AfterEnd => {
                 assert!(self.ended.is_some(), "it had not ended");
                 self.ended = None;
