@@ -3,12 +3,12 @@
 //! A mutant is a patch in `xtask/mutants` whose first line describes the bug. The tree is copied
 //! next to its own build folder, so that only the changes of a patch are compiled. Then the tests
 //! run that should find the bug: first those of the machine, then those of the supervisor and the
-//! simulated runs.
+//! simulated runs. The first test that fails ends the hunt.
 //!
 //! The prefix of a name selects other tests: `selftest-` runs `nightwright selftest`, `report-` the
-//! tests of reports, `attacks-` those of attacks, and `projects-` those with real projects. All mutants together take many
-//! minutes, so they are not part of the test command. The test command only checks that every patch
-//! still applies.
+//! tests of reports, `attacks-` those of attacks, and `projects-` those with real projects. All
+//! mutants together take many minutes, so they are not part of the test command, which only checks
+//! that every patch still applies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ use crate::tidy;
 const FOLDER: &str = "xtask/mutants";
 /// The number of simulated runs per mutant.
 const SEEDS: &str = "600";
+/// The exit code of nextest if tests failed.
+const TESTS_FAILED: i32 = 100;
 
 /// A bug to plant, read from a patch file.
 #[derive(Debug)]
@@ -114,35 +116,9 @@ impl Copy<'_> {
 
     /// Returns the first test that finds the bug; an error if none does or the tests cannot run.
     fn hunt(&self, name: &str) -> Result<String, String> {
-        let core: &[&str] = &["test", "--package", "nightwright-core", "--lib", "machine"];
-        let whole: &[&str] = &[
-            "test",
-            "--package",
-            "nightwright",
-            "--test",
-            "it",
-            "--",
-            "supervisor::",
-            "simulation::",
-        ];
-        let night: &[&str] =
-            &["test", "--package", "nightwright", "--test", "it", "--", "selftest::every_row"];
-        let hooks: &[&str] = &["test", "--package", "nightwright", "--test", "it", "--", "hooks::"];
-        let projects: &[&str] =
-            &["test", "--package", "nightwright", "--test", "it", "--", "projects::"];
-        let attacks: &[&str] =
-            &["test", "--package", "nightwright", "--test", "it", "--", "attacks::"];
-        let pages: &[&str] = &["test", "--package", "nightwright-core", "--lib", "run_report"];
-        let hunters = match name.split_once('-') {
-            Some(("selftest", _)) => vec![night],
-            Some(("attacks", _)) => vec![attacks],
-            Some(("report", _)) => vec![pages],
-            Some(("hooks", _)) => vec![hooks],
-            Some(("projects", _)) => vec![projects],
-            Some(_) | None => vec![core, whole],
-        };
-        for arguments in hunters {
-            let mut command = cargo(&self.tree, arguments);
+        for (package, filter) in hunters(name) {
+            let mut command = cargo(&self.tree, &["nextest", "run", "--fail-fast", "--package"]);
+            command.args([package, "--filterset", filter, "--status-level", "fail"]);
             command.env("CARGO_TARGET_DIR", &self.build).env("NIGHTWRIGHT_SEEDS", SEEDS);
             command.env("RUST_BACKTRACE", "0").env_remove("NIGHTWRIGHT_SEED");
             let output = command
@@ -151,21 +127,38 @@ impl Copy<'_> {
             if output.status.success() {
                 continue;
             }
-            let stdout = String::from_utf8_lossy(&output.stdout);
-            if stdout.contains("running ") {
-                let test = first_failure(&stdout).unwrap_or("the end of the whole test program");
+            let said = String::from_utf8_lossy(&output.stderr);
+            if output.status.code() == Some(TESTS_FAILED) {
+                let test = first_failure(&said).unwrap_or("the end of the whole test program");
                 return Ok(test.to_owned());
             }
-            let why = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("it does not build:\n{}", why.trim_end()));
+            return Err(format!("it does not build:\n{}", said.trim_end()));
         }
         Err("no test finds it".to_owned())
     }
 }
 
-/// Returns the name in the first line such as `test a::b ... FAILED`.
-fn first_failure(stdout: &str) -> Option<&str> {
-    stdout.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+/// The packages and filters of the tests that should find a bug, in this order.
+fn hunters(name: &str) -> Vec<(&'static str, &'static str)> {
+    let it = "nightwright";
+    match name.split_once('-') {
+        Some(("selftest", _)) => vec![(it, "test(/^selftest::every_row/)")],
+        Some(("attacks", _)) => vec![(it, "test(/^attacks::/)")],
+        Some(("report", _)) => vec![("nightwright-core", "test(/^run_report/)")],
+        Some(("hooks", _)) => vec![(it, "test(/^hooks::/)")],
+        Some(("projects", _)) => vec![(it, "test(/^projects::/)")],
+        Some(_) | None => vec![
+            ("nightwright-core", "test(/^machine/)"),
+            (it, "test(/^supervisor::/) or test(/^simulation::/)"),
+        ],
+    }
+}
+
+/// Returns the name in the first line such as `FAIL [   0.010s] (1/9) nightwright::it a::b`.
+fn first_failure(said: &str) -> Option<&str> {
+    let failed =
+        |line: &&str| ["FAIL [", "TIMEOUT [", "SIGABRT ["].iter().any(|word| line.contains(word));
+    said.lines().find(failed)?.split(' ').next_back()
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -193,8 +186,9 @@ mod tests {
 
     #[test]
     fn the_first_test_that_fails_is_named() {
-        let stdout = "running 3 tests\ntest a::b ... ok\ntest a::c ... FAILED\ntest d ... FAILED\n";
-        assert_eq!(first_failure(stdout), Some("a::c"));
-        assert_eq!(first_failure("running 1 test\n"), None);
+        let said =
+            "  Starting 3 tests\n  FAIL [   0.010s] (2/3) nightwright::it a::c\n  FAIL [ 1s] d\n";
+        assert_eq!(first_failure(said), Some("a::c"));
+        assert_eq!(first_failure("error: no test ran\n"), None);
     }
 }
