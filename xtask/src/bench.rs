@@ -40,7 +40,7 @@ pub(crate) enum Bench {
     Fingerprint { files: u64 },
     /// The commands that show past runs, with this number of runs.
     Look { runs: u64 },
-    /// What a sandbox adds to each iteration.
+    /// The time that a sandbox adds to each iteration.
     Sandbox,
 }
 
