@@ -56,9 +56,9 @@ pub struct TerminalCommand {
 /// The terminal of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalKind {
-    /// The user's own.
+    /// The terminal of the user.
     Inherited,
-    /// A pseudo-terminal. The program must start with the command [`NAME`], in a session of its own.
+    /// A pseudo-terminal. The program must start with the command [`NAME`], in its own session.
     Pseudo,
 }
 

@@ -1,4 +1,4 @@
-//! A pseudo-terminal between the user's terminal and a program with a session of its own.
+//! A pseudo-terminal between the user's terminal and a program with its own session.
 //!
 //! ```text
 //!   user's terminal (raw) ──▶ input ──▶ master ═ slave ◀──▶ the program
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A program in a sandbox must not share the session of the user's terminal: it could write into
-//! its input. With a terminal of its own, it still has job control and receives Ctrl-C.
+//! its input. With its own terminal, it still has job control and receives Ctrl-C.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -107,7 +107,7 @@ fn copy_size(master: &OwnedFd) {
 fn make_raw(mut settings: Termios) {
     settings.make_raw();
     // Without raw mode, lines are edited twice, but they arrive.
-    let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &settings);
+    let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &settings);
 }
 
 fn copy_output(source: OwnedFd) {

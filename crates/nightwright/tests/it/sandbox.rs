@@ -473,6 +473,7 @@ fn the_shell_has_a_terminal_with_job_control_and_ctrl_c() {
     let child = command.spawn().unwrap();
     drop(command);
     let pty = pty.watch(30, 90);
+    pty.shows(|screen| screen.contains("bash-"));
     // The numbers appear only in the output, when the program is in the foreground.
     pty.types("sh -c 'stty size; echo run-$((1)); sleep 1000'\r");
     pty.shows(|screen| screen.contains("30 90") && screen.contains("run-1"));
@@ -480,7 +481,9 @@ fn the_shell_has_a_terminal_with_job_control_and_ctrl_c() {
     pty.shows(|screen| screen.contains("Stopped"));
     pty.types("sh -c 'echo run-$((2)); sleep 1000'\r");
     pty.shows(|screen| screen.contains("run-2"));
-    pty.types("\u{3}echo still-$((40 + 2)); kill %1\r");
+    pty.types("\u{3}");
+    pty.shows(|screen| screen.contains("^C"));
+    pty.types("echo still-$((40 + 2)); kill %1\r");
     pty.shows(|screen| screen.contains("still-42") && !screen.contains("no job control"));
     pty.types("exit 7\r");
     // The shell warns about a stopped job, once.
