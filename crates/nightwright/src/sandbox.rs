@@ -23,6 +23,7 @@ mod project;
 mod repository;
 mod trial;
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -35,6 +36,7 @@ use nightwright_core::sandbox::facts::HostFacts;
 use nightwright_core::sandbox::plan::PlanError;
 pub use nightwright_core::sandbox::plan::ProgramKind;
 use nightwright_core::settings::{SandboxKind, SandboxSettings, Settings};
+use rustix::fs::{Access, access};
 
 pub(crate) use self::canary_program::{COMMAND as CANARY_COMMAND, main as canary_main};
 pub use self::enter::{Entered, SandboxedProgram, show_variable, shown_path};
@@ -42,7 +44,6 @@ use self::home_files::HomeFiles;
 pub use self::placeholders::remove_leftovers;
 use self::repository::OpenRepository;
 pub use self::trial::{ChangeOptions, Trial};
-use crate::agent::program::locate;
 use crate::error::Failure;
 use crate::process::{CapturedCommand, CapturedEnd, run_captured};
 use crate::workspace::{Repository, safe_path};
@@ -133,9 +134,9 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    /// Advice for the user.
-    pub fn hint(&self) -> String {
-        match self {
+    /// Advice for the user, if there is any besides a test of the sandbox.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
             Self::NoProgram => {
                 "install bubblewrap 0.8 or newer (`apt-get install bubblewrap`)".to_owned()
             }
@@ -170,10 +171,9 @@ impl SandboxError {
             }
             Self::ChangedRepository(_) => "review it, and remove it".to_owned(),
             Self::NotUtf8(_) => "rename the folder".to_owned(),
-            Self::Prepare { .. } | Self::NotStarted(_) | Self::Unsafe(_) => {
-                "run `nightwright sandbox test` for details".to_owned()
-            }
-        }
+            Self::Prepare { .. } | Self::NotStarted(_) | Self::Unsafe(_) => return None,
+        };
+        Some(hint)
     }
 
     /// Whether a run could do without the sandbox.
@@ -202,7 +202,8 @@ fn is_namespace_refusal(why: &str) -> bool {
 
 impl From<SandboxError> for Failure {
     fn from(error: SandboxError) -> Self {
-        let mut hint = error.hint();
+        let details = || "run `nightwright sandbox test` for details".to_owned();
+        let mut hint = error.hint().unwrap_or_else(details);
         if error.can_be_avoided() {
             hint.push_str(", or run without a sandbox: `--sandbox off`");
         }
@@ -292,5 +293,7 @@ pub fn try_bubblewrap(project: &Path) -> Result<(), SandboxError> {
 
 /// Finds bubblewrap on the user's `PATH`, but not in the project: the agent can write there.
 fn find_bwrap(top: &Path) -> Option<PathBuf> {
-    locate(bwrap::PROGRAM, Some(&safe_path(top))).ok()
+    let path = safe_path(top);
+    let mut files = env::split_paths(&path).map(|folder| folder.join(bwrap::PROGRAM));
+    files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }

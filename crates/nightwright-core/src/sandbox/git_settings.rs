@@ -96,7 +96,7 @@ pub fn ignore(users: &str, placeholders: &[PathBuf]) -> String {
     text
 }
 
-/// What the settings of a repository name.
+/// The files that the settings of a repository name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepositorySettings {
     /// The folder with the hooks.

@@ -33,7 +33,7 @@ pub(super) const KERNEL_SETTINGS: &[&str] = &[
     "/proc/acpi",
 ];
 
-/// Folders that every sandbox has of its own.
+/// Folders that a sandbox never shares with the machine.
 pub(super) const KERNEL_FOLDERS: &[&str] = &["/dev", "/proc"];
 
 /// Files in `/etc` that are often links to places that are not shown.

@@ -38,7 +38,7 @@ pub enum ProgramKind {
     /// An attempt of the agent, a review, or a shell of the user. They share a private home, and have
     /// the login of the agent.
     Agent,
-    /// A call that judges the work. It has the login, and a home of its own: the agent could leave
+    /// A call that judges the work. It has the login, and its own home: the agent could leave
     /// instructions or programs in the shared one.
     Judge,
     /// A check. It shares the home, and has no login.
@@ -296,9 +296,9 @@ impl Planner<'_> {
             let Some(path) = outside_path(name, &self.host.home) else { continue };
             if lists::KERNEL_FOLDERS.iter().any(|folder| path.starts_with(folder)) {
                 let hint = "name single devices in `sandbox.devices`";
-                self.plan.notes.push(format!("`{name}` cannot be shown: {hint}"));
+                self.plan.notes.push(format!("cannot show `{name}`: {hint}"));
             } else if path == self.host.home {
-                self.plan.notes.push(format!("`{name}` cannot be shown: the home is private"));
+                self.plan.notes.push(format!("cannot show `{name}`: the home is private"));
             } else if !self.show(&path, access, Reason::ByUser) {
                 self.plan.notes.push(format!("`{name}` does not exist or cannot be shown"));
             }

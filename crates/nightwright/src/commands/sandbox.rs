@@ -190,7 +190,11 @@ impl OpenSandbox {
 
 /// The failure of a command that has no other sandbox.
 pub(super) fn failure(error: &SandboxError) -> Failure {
-    Failure::usage(chain(error)).hint(error.hint())
+    let failure = Failure::usage(chain(error));
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 /// Locks the project like a run, and removes what a crash left in it.

@@ -51,7 +51,7 @@ pub struct Entered {
 }
 
 impl Entered {
-    /// What the user must review after the program, in words.
+    /// Warnings about changes that the user must review after the program.
     pub fn warnings(&self) -> Vec<String> {
         let changed = self.changed_links().into_iter();
         let changed = changed.map(|link| {

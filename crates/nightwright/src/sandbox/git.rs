@@ -1,4 +1,4 @@
-//! Reads git settings.
+//! Asks git for the settings of the user and of a repository.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders with so many files that no link is looked for in them. Git writes no texts there.
+/// Folders with many files, in which no link is looked for. Git writes no texts there.
 const SKIPPED: &[&str] = &["objects", "lfs", "annex"];
 /// Maximum number of entries that are looked at.
 const MAX_ENTRIES: usize = 20_000;

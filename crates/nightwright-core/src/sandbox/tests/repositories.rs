@@ -103,7 +103,7 @@ fn what_the_configuration_names_is_protected_even_if_it_is_missing() {
 }
 
 #[test]
-fn a_project_in_a_repository_gets_no_repository_of_its_own() {
+fn a_project_in_a_repository_gets_no_other_repository() {
     let mut machine = Machine::new();
     machine.project.root = format!("{APP}/crates/one").into();
     let plan = machine.plan();

@@ -92,7 +92,7 @@ fn what_a_killed_run_left_is_removed_without_a_sandbox_too() {
 }
 
 #[test]
-fn a_judge_has_a_home_of_its_own() {
+fn a_judge_has_its_own_home() {
     if !is_usable() {
         return;
     }
