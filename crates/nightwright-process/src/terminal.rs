@@ -10,6 +10,8 @@
 //!               ▼  │ the program stopped itself: nightwright stops too, until it is continued
 //! ```
 
+mod pseudo;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -24,6 +26,8 @@ use tokio::process::Command;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
+pub use self::pseudo::{NAME, main};
+use self::pseudo::{PseudoTerminal, Relay};
 use super::child::{Exit, GRACE};
 use super::guard::wire::KillScope;
 use super::orphans::{self, MARK, Survivors};
@@ -46,6 +50,16 @@ pub struct TerminalCommand {
     pub directory: PathBuf,
     /// The mark that identifies processes it leaves behind.
     pub mark: String,
+    pub terminal: TerminalKind,
+}
+
+/// The terminal of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalKind {
+    /// The terminal of the user.
+    Inherited,
+    /// A pseudo-terminal. The program must start with the command [`NAME`], in its own session.
+    Pseudo,
 }
 
 impl fmt::Debug for TerminalCommand {
@@ -82,6 +96,7 @@ pub async fn run_on_terminal(request: &TerminalCommand) -> io::Result<TerminalEx
         terminate: signal(SignalKind::terminate())?,
         hang_up: signal(SignalKind::hangup())?,
         child: signal(SignalKind::child())?,
+        resize: signal(SignalKind::window_change())?,
     };
     orphans::become_subreaper();
     let terminal = SavedTerminal::remember();
@@ -93,8 +108,16 @@ pub async fn run_on_terminal(request: &TerminalCommand) -> io::Result<TerminalEx
         .env(MARK, &request.mark)
         .current_dir(&request.directory)
         .kill_on_drop(true);
+    let pseudo = match request.terminal {
+        TerminalKind::Inherited => None,
+        TerminalKind::Pseudo => Some(PseudoTerminal::open()?),
+    };
+    if let Some(pseudo) = &pseudo {
+        command.stdin(pseudo.stream()?).stdout(pseudo.stream()?).stderr(pseudo.stream()?);
+    }
     let (mut child, noted) = orphans::start(&mut command, KillScope::AllDescendants)?;
     drop(command);
+    let relay = pseudo.map(PseudoTerminal::relay).transpose()?;
     // A child that was just started has a process ID, and keeps it until it is waited for.
     let number = child.id().and_then(|number| Pid::from_raw(i32::try_from(number).ok()?));
     let number = number.ok_or_else(|| io::Error::other("it has no process ID"))?;
@@ -120,12 +143,18 @@ pub async fn run_on_terminal(request: &TerminalCommand) -> io::Result<TerminalEx
                 let _ = kill_process(number, kind);
             }
             TerminalEvent::Child => terminal.stop_with(number).await,
+            TerminalEvent::Resize => relay.iter().for_each(Relay::resize),
         }
     };
     drop(noted);
     let mark = request.mark.clone();
     let end = move || orphans::end(Some(&mark), orphans::GRACE);
     let survivors = tokio::task::spawn_blocking(end).await.unwrap_or(Survivors::Some);
+    if let Some(relay) = relay {
+        let copying = tokio::task::spawn_blocking(move || relay.finish());
+        // A panic there was printed already.
+        let _ = copying.await;
+    }
     if exit.signal().is_some() {
         SavedTerminal::make_plain();
     }
@@ -139,12 +168,15 @@ enum TerminalEvent {
     End(Kind),
     /// A child exited or stopped.
     Child,
+    /// The user's terminal has another size.
+    Resize,
 }
 
 struct TerminalSignals {
     terminate: Signal,
     hang_up: Signal,
     child: Signal,
+    resize: Signal,
 }
 
 impl TerminalSignals {
@@ -153,6 +185,7 @@ impl TerminalSignals {
             Some(()) = self.terminate.recv() => TerminalEvent::End(Kind::TERM),
             Some(()) = self.hang_up.recv() => TerminalEvent::End(Kind::HUP),
             Some(()) = self.child.recv() => TerminalEvent::Child,
+            Some(()) = self.resize.recv() => TerminalEvent::Resize,
             else => std::future::pending().await,
         }
     }

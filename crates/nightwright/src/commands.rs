@@ -41,7 +41,7 @@ use self::inside::Reserved;
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::paste;
-use crate::process::{self, guard, own_arguments};
+use crate::process::{self, guard, own_arguments, terminal};
 use crate::rehearsal;
 use crate::sandbox as own_sandbox;
 
@@ -178,6 +178,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(guard::NAME) => return guard::main(),
         Some(rehearsal::COMMAND) => return rehearsal::main(&arguments[2..]),
         Some(own_sandbox::CANARY_COMMAND) => return own_sandbox::canary_main(),
+        Some(terminal::NAME) => return terminal::main(&arguments[2..]),
         Some(_) | None => {}
     }
     process::guard_captured_commands(process::own_program());

@@ -11,13 +11,16 @@
 
 mod canary_program;
 mod enter;
+mod entries;
+mod folder_use;
 mod git;
+mod git_links;
 mod home_files;
 mod host;
-mod look;
 mod mount_points;
 mod placeholders;
 mod project;
+mod repository;
 mod trial;
 
 use std::env;
@@ -27,17 +30,23 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nightwright_core::run_view::shell_word;
 use nightwright_core::sandbox::bwrap::{self, UserNamespaces};
 use nightwright_core::sandbox::facts::HostFacts;
 use nightwright_core::sandbox::plan::PlanError;
+pub use nightwright_core::sandbox::plan::ProgramKind;
 use nightwright_core::settings::{SandboxKind, SandboxSettings, Settings};
+use rustix::fs::{Access, access};
 
 pub(crate) use self::canary_program::{COMMAND as CANARY_COMMAND, main as canary_main};
 pub use self::enter::{Entered, SandboxedProgram, show_variable, shown_path};
 use self::home_files::HomeFiles;
+pub use self::placeholders::remove_leftovers;
+use self::repository::OpenRepository;
 pub use self::trial::{ChangeOptions, Trial};
 use crate::error::Failure;
 use crate::process::{CapturedCommand, CapturedEnd, run_captured};
+use crate::workspace::{Repository, safe_path};
 
 /// The time limit for an attempt that usually takes milliseconds.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,6 +55,8 @@ const MAX_ATTEMPT_OUTPUT: usize = 4 << 10;
 
 /// The folder in the state of a project with the files of its sandbox.
 const PRIVATE: &str = "sandbox";
+/// The folder for the homes of judges, in this folder.
+const JUDGES: &str = "judges";
 
 /// The sandbox of a run, opened once.
 #[derive(Debug)]
@@ -56,6 +67,8 @@ pub struct Sandbox {
     host: HostFacts,
     /// The project folder, as the user names it.
     project: PathBuf,
+    /// Its repository, as it was when the sandbox was opened.
+    repository: Option<OpenRepository>,
     /// The folder of the running task, relative to the project.
     task: Option<PathBuf>,
     /// A file below `.nightwright` that the agent is asked to write.
@@ -103,6 +116,17 @@ pub enum SandboxError {
     Prepare { path: PathBuf, source: std::io::Error },
     #[error("the sandbox does not start: {0}")]
     NotStarted(String),
+    #[error("`{}` is a link to `{}`, which does not exist", link.display(), target.display())]
+    DanglingLink { link: PathBuf, target: PathBuf },
+    #[error(
+        "`{}` names the git folder `{}`, which does not name this project", dot_git.display(),
+        target.display()
+    )]
+    ForeignRepository { dot_git: PathBuf, target: PathBuf },
+    #[error("`{}` was created or changed, and names another repository", .0.display())]
+    ChangedRepository(PathBuf),
+    #[error("the path `{}` is not valid UTF-8", .0.display())]
+    NotUtf8(PathBuf),
     #[error("the project `{}` belongs to another user", .0.display())]
     ForeignProject(PathBuf),
     #[error("the sandbox failed its test: {}", .0.join("; "))]
@@ -110,13 +134,11 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    /// Advice for the user.
-    pub fn hint(&self) -> String {
-        match self {
+    /// Advice for the user, if there is any besides a test of the sandbox.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
             Self::NoProgram => {
-                "install bubblewrap 0.8 or newer (`apt-get install bubblewrap`), or run without a \
-                 sandbox: `--sandbox off`"
-                    .to_owned()
+                "install bubblewrap 0.8 or newer (`apt-get install bubblewrap`)".to_owned()
             }
             Self::Plan(PlanError::AroundHome(_)) => {
                 "run nightwright in a folder inside your home folder".to_owned()
@@ -132,14 +154,41 @@ impl SandboxError {
             }
             Self::NotStarted(why) if is_namespace_refusal(why) => {
                 "allow `bwrap` to create user namespaces (on Ubuntu 24.04, with an AppArmor \
-                 profile), or run without a sandbox: `--sandbox off`"
+                 profile)"
                     .to_owned()
             }
-            Self::Prepare { .. } | Self::NotStarted(_) | Self::Unsafe(_) => {
-                "run `nightwright sandbox test` for details, or run without a sandbox: `--sandbox \
-                 off`"
-                    .to_owned()
+            Self::DanglingLink { .. } => "create its target, or remove the link".to_owned(),
+            Self::ForeignRepository { dot_git, target } => {
+                let word = |path: &Path| shell_word(&path.to_string_lossy());
+                let top = dot_git.parent().unwrap_or(dot_git);
+                format!(
+                    "if you did not create `{}`, remove it; otherwise run `git --git-dir {} config \
+                     core.worktree {}`",
+                    dot_git.display(),
+                    word(target),
+                    word(top)
+                )
             }
+            Self::ChangedRepository(_) => "review it, and remove it".to_owned(),
+            Self::NotUtf8(_) => "rename the folder".to_owned(),
+            Self::Prepare { .. } | Self::NotStarted(_) | Self::Unsafe(_) => return None,
+        };
+        Some(hint)
+    }
+
+    /// Whether a run could do without the sandbox.
+    fn can_be_avoided(&self) -> bool {
+        match self {
+            Self::NoProgram
+            | Self::NotUtf8(_)
+            | Self::Prepare { .. }
+            | Self::NotStarted(_)
+            | Self::Unsafe(_) => true,
+            Self::Plan(_)
+            | Self::ForeignProject(_)
+            | Self::DanglingLink { .. }
+            | Self::ForeignRepository { .. }
+            | Self::ChangedRepository(_) => false,
         }
     }
 }
@@ -153,8 +202,13 @@ fn is_namespace_refusal(why: &str) -> bool {
 
 impl From<SandboxError> for Failure {
     fn from(error: SandboxError) -> Self {
+        let details = || "run `nightwright sandbox test` for details".to_owned();
+        let mut hint = error.hint().unwrap_or_else(details);
+        if error.can_be_avoided() {
+            hint.push_str(", or run without a sandbox: `--sandbox off`");
+        }
         // The run could not start as requested.
-        Self::usage(crate::error::chain(&error)).hint(error.hint())
+        Self::usage(crate::error::chain(&error)).hint(hint)
     }
 }
 
@@ -167,7 +221,13 @@ impl Sandbox {
             SandboxKind::Off => return Ok(None),
             SandboxKind::Bwrap => {}
         }
-        let program = find_bwrap().ok_or(SandboxError::NoProgram)?;
+        if spec.project.to_str().is_none() {
+            return Err(SandboxError::NotUtf8(spec.project.to_owned()));
+        }
+        let root = spec.project.canonicalize().unwrap_or_else(|_| spec.project.to_owned());
+        let repository = OpenRepository::around(&root)?;
+        let top = repository.as_ref().map_or(&*root, OpenRepository::top).to_owned();
+        let program = find_bwrap(&top).ok_or(SandboxError::NoProgram)?;
         if rustix::process::getuid().is_root()
             && fs::metadata(spec.project).is_ok_and(|found| found.uid() != 0)
         {
@@ -175,14 +235,14 @@ impl Sandbox {
         }
         let private = spec.project_state.join(PRIVATE);
         let host = host::collect(spec, &private)?;
-        placeholders::sweep(&private);
-        let files = HomeFiles::of_user(&host, settings, &spec.environment);
+        let files = HomeFiles::of_user(&host, settings, &spec.environment, &top);
         let folder = spec.settings.files.task.as_ref().map(PathBuf::from);
         Ok(Some(Self {
             kind: settings.kind,
             program,
             host,
             project: spec.project.to_owned(),
+            repository,
             task: folder,
             requested: spec.settings.files.principles.as_ref().map(PathBuf::from),
             settings: settings.clone(),
@@ -207,10 +267,12 @@ impl Sandbox {
     }
 }
 
-/// Fails if bubblewrap cannot make a sandbox on this machine. Changes nothing.
-pub fn try_bubblewrap() -> Result<(), SandboxError> {
-    let program = find_bwrap().ok_or(SandboxError::NoProgram)?;
-    let environment: Vec<_> = env::vars_os().filter(|(name, _)| name == "PATH").collect();
+/// Fails if bubblewrap cannot make a sandbox on this machine. Changes nothing. A program in the
+/// project is not used.
+pub fn try_bubblewrap(project: &Path) -> Result<(), SandboxError> {
+    let top = Repository::around(project).map_or_else(|| project.to_owned(), |found| found.top);
+    let program = find_bwrap(&top).ok_or(SandboxError::NoProgram)?;
+    let environment = [(OsString::from("PATH"), safe_path(&top))];
     let tried = run_captured(CapturedCommand {
         program: program.as_os_str(),
         arguments: &bwrap::attempt(),
@@ -229,9 +291,9 @@ pub fn try_bubblewrap() -> Result<(), SandboxError> {
     }
 }
 
-/// Finds bubblewrap on the user's `PATH`, outside of folders that the environment may leave open.
-fn find_bwrap() -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    let absolute = env::split_paths(&path).filter(|folder| folder.is_absolute());
-    absolute.map(|folder| folder.join(bwrap::PROGRAM)).find(|file| file.is_file())
+/// Finds bubblewrap on the user's `PATH`, but not in the project: the agent can write there.
+fn find_bwrap(top: &Path) -> Option<PathBuf> {
+    let path = safe_path(top);
+    let mut files = env::split_paths(&path).map(|folder| folder.join(bwrap::PROGRAM));
+    files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }

@@ -46,6 +46,7 @@ pub use branch::{Branches, branches, head_commit};
 pub use commits::commits;
 pub use difference::{figures, inspection};
 pub use disk::space;
+pub(crate) use git::safe_path;
 pub use notes::read_notes;
 pub use repository::{Repository, is_repository};
 pub use start_tree::StartTree;

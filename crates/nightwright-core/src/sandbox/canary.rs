@@ -4,6 +4,7 @@
 mod expected;
 mod seen;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ pub struct CanaryReport {
 pub struct Outside<'a> {
     pub plan: &'a MountPlan,
     /// The namespaces of nightwright itself, by name.
-    pub namespaces: Vec<(String, String)>,
+    pub namespaces: BTreeMap<String, String>,
     pub user_namespaces: UserNamespaces,
     pub directory: PathBuf,
     /// The probes whose file exists outside the sandbox.

@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::VARIABLE;
-use super::lists;
 use super::mounts::MountPlan;
+use super::{git_settings, lists};
 
 /// The folder for temporary files, in every sandbox.
 pub const TEMPORARY: &str = "/tmp";
@@ -36,6 +36,20 @@ pub fn inside(
         all.push((name.into(), value.into()));
     }
     all
+}
+
+/// Makes git use the ignore rules in the private home although the repository names other ones.
+pub fn set_ignore_file(variables: &mut Vec<(OsString, OsString)>, home: &Path) {
+    if variables.iter().any(|(name, _)| name == "GIT_CONFIG_COUNT") {
+        return;
+    }
+    let file = home.join(git_settings::IGNORE_PLACE).into_os_string();
+    let name = git_settings::IGNORE_FILE.into();
+    for (variable, value) in
+        [("GIT_CONFIG_COUNT", "1".into()), ("GIT_CONFIG_KEY_0", name), ("GIT_CONFIG_VALUE_0", file)]
+    {
+        variables.push((variable.into(), value));
+    }
 }
 
 /// Whether a variable means something inside: it does not name a folder that is not shown.

@@ -100,10 +100,38 @@ pub struct RepositoryFacts {
     pub git_folder: PathBuf,
     /// The git folder that all work trees share. It differs from `git_folder` in a worktree.
     pub shared_folder: PathBuf,
-    /// The folder in the setting `core.hooksPath`.
+    /// The folder that the setting `core.hooksPath` names. It may be missing, or a link.
     pub hooks_path: Option<PathBuf>,
-    /// The git folders of submodules.
-    pub modules: Vec<PathBuf>,
+    /// The files with further settings that the configuration names. They may be missing, or links.
+    pub included: Vec<PathBuf>,
+    pub modules: Vec<ModuleFacts>,
+    /// The linked worktrees, except the one that contains the project.
+    pub worktrees: Vec<WorktreeFacts>,
     /// Object folders of other repositories that this one uses.
     pub alternates: Vec<PathBuf>,
+}
+
+/// The repository of a submodule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModuleFacts {
+    pub git_folder: PathBuf,
+    /// The folder of its files, if its configuration names it.
+    pub work_tree: Option<PathBuf>,
+}
+
+/// A linked worktree besides the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorktreeFacts {
+    /// Its folder in the shared git folder.
+    pub git_folder: PathBuf,
+    /// The folder of its files, if it exists.
+    pub work_tree: Option<PathBuf>,
+    pub age: WorktreeAge,
+}
+
+/// Whether a worktree existed when the sandbox was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorktreeAge {
+    Known,
+    New,
 }

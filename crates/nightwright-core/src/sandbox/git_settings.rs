@@ -1,7 +1,7 @@
 //! The user's git configuration in a sandbox: identity and habits, and nothing that runs a program.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Settings that are copied. A name that ends with a dot stands for all settings in the section
 /// whose values are words or numbers.
@@ -83,10 +83,94 @@ pub fn ignore(users: &str, placeholders: &[PathBuf]) -> String {
         text.push('\n');
     }
     for path in placeholders {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "/{}", path.display());
+        text.push('/');
+        for letter in path.to_string_lossy().chars() {
+            // These have a meaning in ignore rules.
+            if matches!(letter, '\\' | '*' | '?' | '[' | ']' | ' ') {
+                text.push('\\');
+            }
+            text.push(letter);
+        }
+        text.push('\n');
     }
     text
+}
+
+/// The files that the settings of a repository name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RepositorySettings {
+    /// The folder with the hooks.
+    pub hooks_path: Option<PathBuf>,
+    /// The files with further settings.
+    pub included: Vec<PathBuf>,
+    /// The file with ignore rules that the repository itself names.
+    pub ignore_file: Option<PathBuf>,
+}
+
+/// Reads the output of `git config --list --null --show-scope --show-origin` at the top of a work
+/// tree.
+pub fn of_repository(listed: &[u8], top: &Path, home: &Path) -> RepositorySettings {
+    let mut fields = listed.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let mut found = RepositorySettings::default();
+    while let (Some(scope), Some(origin), Some(entry)) =
+        (fields.next(), fields.next(), fields.next())
+    {
+        let Some((name, value)) = entry.split_once('\n') else { continue };
+        let named = |base: &Path| match value.strip_prefix("~/") {
+            Some(rest) => home.join(rest),
+            None => plain(&base.join(value)),
+        };
+        if name == "core.hookspath" {
+            found.hooks_path = (!value.is_empty()).then(|| named(top));
+        } else if name == IGNORE_FILE {
+            let is_own = matches!(&*scope, "local" | "worktree");
+            found.ignore_file = is_own.then(|| named(top));
+        } else if is_include(name) {
+            let file = top.join(origin.strip_prefix("file:").unwrap_or_default());
+            found.included.push(named(file.parent().unwrap_or(top)));
+        }
+    }
+    found
+}
+
+fn is_include(name: &str) -> bool {
+    let conditional = name.strip_prefix("includeif.");
+    name == "include.path"
+        || conditional.is_some_and(|rest| rest.rsplit('.').next() == Some("path"))
+}
+
+/// The path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// The folder of the files that the configuration in a git folder names, in the text of its file
+/// `config`.
+pub fn work_tree_in(config: &str, git_folder: &Path) -> Option<PathBuf> {
+    let mut is_core = false;
+    let mut found = None;
+    for line in config.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            is_core =
+                section.split(']').next().is_some_and(|name| name.eq_ignore_ascii_case("core"));
+        } else if is_core
+            && let Some((name, value)) = line.split_once('=')
+            && name.trim().eq_ignore_ascii_case("worktree")
+        {
+            found = Some(plain(&git_folder.join(value.trim().trim_matches('"'))));
+        }
+    }
+    found
 }
 
 /// The value of a setting in the output of `git config --list --null`: the last one counts.
@@ -140,5 +224,36 @@ mod tests {
     fn placeholders_are_ignored_besides_what_the_user_ignores() {
         assert_eq!(ignore("*.log\n\n", &[".mcp.json".into()]), "*.log\n/.mcp.json\n");
         assert_eq!(ignore("", &[]), "");
+        assert_eq!(
+            ignore("", &["o *[x]?\\/.mcp.json".into()]),
+            "/o\\ \\*\\[x\\]\\?\\\\/.mcp.json\n"
+        );
+    }
+
+    #[test]
+    fn the_files_that_the_settings_of_a_repository_name_are_found() {
+        let listed = b"global\0file:/users/u/.gitconfig\0core.excludesfile\n~/ignore\0\
+            global\0file:/users/u/.gitconfig\0include.path\nwork\0\
+            local\0file:.git/config\0core.bare\0\
+            local\0file:.git/config\0include.path\n../.gitconfig\0\
+            local\0file:.git/config\0includeif.onbranch:x.path\n/abs\0\
+            local\0file:.git/config\0core.hookspath\n.husky/_\0";
+        let found = of_repository(listed, Path::new("/p"), Path::new("/users/u"));
+        assert_eq!(found.hooks_path.as_deref(), Some(Path::new("/p/.husky/_")));
+        let included = ["/users/u/work", "/p/.gitconfig", "/abs"].map(PathBuf::from);
+        assert_eq!(found.included, included);
+        assert_eq!(found.ignore_file, None);
+        let listed = b"local\0file:.git/config\0core.excludesfile\n.ignore\0";
+        let found = of_repository(listed, Path::new("/p"), Path::new("/users/u"));
+        assert_eq!(found.ignore_file.as_deref(), Some(Path::new("/p/.ignore")));
+    }
+
+    #[test]
+    fn a_git_folder_says_where_its_files_are() {
+        let config =
+            "[user]\n\tworktree = no\n[core]\n\tbare = false\n\tworktree = ../../../lib\n[x]\n";
+        let found = work_tree_in(config, Path::new("/p/.git/modules/lib"));
+        assert_eq!(found.as_deref(), Some(Path::new("/p/lib")));
+        assert_eq!(work_tree_in("[core]\n", Path::new("/p/.git")), None);
     }
 }

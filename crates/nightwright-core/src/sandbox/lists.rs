@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::facts::{HostFacts, ProjectFacts};
+use super::facts::{HostFacts, ProjectFacts, RepositoryFacts};
 
 /// Folders of the system, shown read-only.
 pub(super) const SYSTEM: &[&str] = &[
@@ -20,6 +20,21 @@ pub(super) const SYSTEM: &[&str] = &[
     "/gnu/store",
     "/home/linuxbrew",
 ];
+
+/// Entries of `/proc` with settings of the whole machine, which root could change even in a sandbox.
+pub(super) const KERNEL_SETTINGS: &[&str] = &[
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/mtrr",
+    "/proc/scsi",
+    "/proc/acpi",
+];
+
+/// Folders that a sandbox never shares with the machine.
+pub(super) const KERNEL_FOLDERS: &[&str] = &["/dev", "/proc"];
 
 /// Files in `/etc` that are often links to places that are not shown.
 pub(super) const LINKED_IN_ETC: &[&str] =
@@ -73,6 +88,8 @@ pub(super) const AGENT_SETTINGS: &[&str] =
 pub const AGENT_FOLDER: &str = ".claude";
 /// The file with the login of the agent, which the agent itself updates.
 pub(super) const AGENT_LOGIN: &str = ".credentials.json";
+/// The file with the state of the agent in the user's home, which may contain a login.
+pub(super) const AGENT_STATE: &str = ".claude.json";
 /// The variable that names another folder for the agent's configuration.
 pub(super) const AGENT_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 
@@ -160,15 +177,21 @@ pub(super) const TASK_SETTINGS: &str = "task.toml";
 /// Entries of a git folder with which git would run programs or read its configuration from
 /// elsewhere.
 pub(super) const GIT_FOLDERS: &[&str] = &["hooks", "info"];
-pub(super) const GIT_FILES: &[&str] = &["config", "config.worktree"];
+pub(super) const GIT_FILES: &[&str] = &["config", "config.worktree", ALTERNATES];
+/// The file that names object folders of other repositories.
+pub const ALTERNATES: &str = "objects/info/alternates";
+/// The folders that contain this file.
+const AROUND_ALTERNATES: &[&str] = &["objects", "objects/info"];
 /// The file that names the folder with the configuration and the hooks.
 pub(super) const GIT_COMMON: &str = "commondir";
 /// The contents of that file in an ordinary git folder: the folder itself.
 pub(super) const GIT_COMMON_ITSELF: &str = ".\n";
-/// Entries of the shared git folder that belong to the main work tree or to other worktrees.
-pub(super) const OTHER_WORK_TREES: &[&str] = &["HEAD", "index", "worktrees"];
+/// Entries of the shared git folder that belong to the main work tree.
+pub(super) const MAIN_WORK_TREE: &[&str] = &["HEAD", "index"];
 /// Entries of a worktree's git folder that say where the worktree is.
 pub(super) const WORKTREE_LINKS: &[&str] = &["gitdir", "commondir"];
+/// The settings of one worktree.
+pub(super) const WORKTREE_SETTINGS: &str = "config.worktree";
 
 /// Variables that name sockets or files that are not visible inside.
 pub(super) const UNREACHABLE: &[&str] = &[
@@ -199,7 +222,8 @@ const OUTER_INSTALLATION_MARKS: &[&str] = &["lib", "lib64", "libexec", "share"];
 
 /// The paths of the machine to look at.
 pub fn paths(facts: &HostFacts) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = SYSTEM.iter().chain(LINKED_IN_ETC).map(PathBuf::from).collect();
+    let system = SYSTEM.iter().chain(LINKED_IN_ETC).chain(KERNEL_SETTINGS);
+    let mut paths: Vec<PathBuf> = system.map(PathBuf::from).collect();
     paths.extend(TOOLS.iter().chain(PACKAGE_LOGINS).map(|name| facts.home.join(name)));
     paths.extend(PACKAGE_SETTINGS.iter().map(|name| facts.home.join(name)));
     let agent = facts.home.join(AGENT_FOLDER);
@@ -244,25 +268,44 @@ pub fn package_of(program: &Path) -> Option<PathBuf> {
 
 /// The paths of the project to look at.
 pub fn project_paths(facts: &ProjectFacts) -> Vec<PathBuf> {
-    let mut paths = vec![facts.root.clone()];
+    let mut paths = vec![facts.root.clone(), facts.root.join(".git/config")];
     let tops = facts.repository.iter().map(|repository| &repository.top);
     for folder in tops.clone().chain([&facts.root]) {
         paths.extend(PROTECTED.iter().map(|name| folder.join(name)));
     }
-    paths.extend(tops.map(|top| top.join(".git")));
+    for top in tops {
+        paths.extend(between(top, &facts.root).map(|folder| folder.join(".git")));
+        paths.push(top.join(".git"));
+    }
     if let Some(task) = &facts.task {
         paths.extend(TASK_FILES.iter().map(|name| facts.root.join(task).join(name)));
         paths.push(facts.root.join(task));
     }
     paths.extend(facts.requested.iter().map(|file| facts.root.join(file)));
-    if let Some(repository) = &facts.repository {
-        let folders = [&repository.git_folder, &repository.shared_folder];
-        for folder in folders.into_iter().chain(&repository.modules) {
-            let names = GIT_FOLDERS.iter().chain(GIT_FILES).chain(OTHER_WORK_TREES);
-            paths.extend(names.chain(WORKTREE_LINKS).map(|name| folder.join(name)));
-            paths.push(folder.clone());
-        }
-        paths.extend(repository.hooks_path.iter().chain(&repository.alternates).cloned());
+    paths.extend(facts.repository.iter().flat_map(repository_paths));
+    paths
+}
+
+/// The folders from the project up to the top of its repository, without the top.
+pub(super) fn between<'a>(top: &'a Path, root: &'a Path) -> impl Iterator<Item = &'a Path> {
+    root.ancestors().take_while(move |folder| *folder != top && folder.starts_with(top))
+}
+
+fn repository_paths(facts: &RepositoryFacts) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let modules = facts.modules.iter().map(|module| &module.git_folder);
+    let worktrees = facts.worktrees.iter().map(|worktree| &worktree.git_folder);
+    let folders = [&facts.git_folder, &facts.shared_folder].into_iter().chain(modules);
+    for folder in folders.chain(worktrees) {
+        let names = GIT_FOLDERS.iter().chain(GIT_FILES).chain(AROUND_ALTERNATES);
+        let names = names.chain(MAIN_WORK_TREE).chain(WORKTREE_LINKS);
+        paths.extend(names.map(|name| folder.join(name)));
+        paths.push(folder.clone());
     }
+    let modules = facts.modules.iter().filter_map(|module| module.work_tree.as_ref());
+    let worktrees = facts.worktrees.iter().filter_map(|worktree| worktree.work_tree.as_ref());
+    paths.extend(modules.chain(worktrees).map(|folder| folder.join(".git")));
+    let named = facts.hooks_path.iter().chain(&facts.included);
+    paths.extend(named.chain(&facts.alternates).cloned());
     paths
 }

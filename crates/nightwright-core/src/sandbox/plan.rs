@@ -21,12 +21,28 @@ pub struct Request<'a> {
     pub host: &'a HostFacts,
     pub project: &'a ProjectFacts,
     pub settings: &'a SandboxSettings,
+    pub program: ProgramKind,
+    /// The folder of the machine that is shown as the home of the user.
+    pub home: &'a Path,
     /// The access of the program to the project.
     pub project_access: Access,
     /// The folder of the machine for its temporary files.
     pub temporary: &'a Path,
     /// Files to show in [`SHOWN_FILES`], by their names there.
     pub shown: &'a [ShownFile],
+}
+
+/// The kind of program in a sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProgramKind {
+    /// An attempt of the agent, a review, or a shell of the user. They share a private home, and have
+    /// the login of the agent.
+    Agent,
+    /// A call that judges the work. It has the login, and its own home: the agent could leave
+    /// instructions or programs in the shared one.
+    Judge,
+    /// A check. It shares the home, and has no login.
+    Check,
 }
 
 /// A file of nightwright that a program may see.
@@ -56,11 +72,11 @@ pub fn plan(request: &Request<'_>) -> Result<MountPlan, PlanError> {
     if home.starts_with(&project.root) {
         return Err(PlanError::AroundHome(project.root.clone()));
     }
-    let mut planner =
-        Planner { host, work: project::tops(project, home), plan: MountPlan::default() };
+    let work = project::tops(project, home);
+    let mut planner = Planner { host, program: request.program, work, plan: MountPlan::default() };
     planner.system();
     planner.temporary(request.temporary, request.shown);
-    planner.home(settings);
+    planner.home(request.home, settings);
     planner.tools();
     planner.programs();
     planner.by_user(settings);
@@ -70,13 +86,14 @@ pub fn plan(request: &Request<'_>) -> Result<MountPlan, PlanError> {
     Ok(planner.finish())
 }
 
-/// The folder that the sandbox shows as the home of the user.
+/// The folder that the sandbox shows as the home of the user, except to judges.
 pub fn private_home(host: &HostFacts) -> PathBuf {
     host.private.join(PRIVATE_HOME)
 }
 
 struct Planner<'a> {
     host: &'a HostFacts,
+    program: ProgramKind,
     /// The top folders of the work, which are shown as a whole.
     work: Vec<PathBuf>,
     plan: MountPlan,
@@ -145,6 +162,10 @@ impl Planner<'_> {
         self.put("/dev", Content::Devices, FileKind::Folder, Reason::System);
         self.put("/dev/shm", Content::Memory, FileKind::Folder, Reason::Temporary);
         self.put("/proc", Content::Processes, FileKind::Folder, Reason::System);
+        // As root, programs inside could change the settings of the kernel otherwise.
+        for path in lists::KERNEL_SETTINGS {
+            self.show(Path::new(path), Access::ReadOnly, Reason::System);
+        }
     }
 
     fn temporary(&mut self, room: &Path, shown: &[ShownFile]) {
@@ -159,10 +180,9 @@ impl Planner<'_> {
         }
     }
 
-    fn home(&mut self, settings: &SandboxSettings) {
+    fn home(&mut self, from: &Path, settings: &SandboxSettings) {
         let host = self.host;
-        let from = private_home(host);
-        let content = Content::Bind { from, access: Access::ReadWrite };
+        let content = Content::Bind { from: from.to_owned(), access: Access::ReadWrite };
         self.put(host.home.clone(), content, FileKind::Folder, Reason::Home);
         self.links(&host.home_links, Reason::Home);
         for name in lists::TOOLS {
@@ -180,8 +200,17 @@ impl Planner<'_> {
         for name in lists::AGENT_SETTINGS {
             self.show(&folder.join(name), Access::ReadOnly, Reason::AgentSettings);
         }
-        // The agent rewrites the file when it renews its login. A copy would log the user out.
-        self.show(&folder.join(lists::AGENT_LOGIN), Access::ReadWrite, Reason::AgentLogin);
+        match self.program {
+            // The agent rewrites the file when it renews its login. A copy would log the user out.
+            ProgramKind::Agent | ProgramKind::Judge => {
+                let file = folder.join(lists::AGENT_LOGIN);
+                self.show(&file, Access::ReadWrite, Reason::AgentLogin);
+            }
+            ProgramKind::Check => {
+                let state = self.host.home.join(lists::AGENT_STATE);
+                self.put(state, Content::Nothing, FileKind::File, Reason::AgentLogin);
+            }
+        }
     }
 
     /// Shows the tools that variables and `PATH` name.
@@ -265,7 +294,12 @@ impl Planner<'_> {
             lists.iter().flat_map(|(list, access)| list.iter().map(|n| (n, *access)))
         {
             let Some(path) = outside_path(name, &self.host.home) else { continue };
-            if !self.show(&path, access, Reason::ByUser) {
+            if lists::KERNEL_FOLDERS.iter().any(|folder| path.starts_with(folder)) {
+                let hint = "name single devices in `sandbox.devices`";
+                self.plan.notes.push(format!("cannot show `{name}`: {hint}"));
+            } else if path == self.host.home {
+                self.plan.notes.push(format!("cannot show `{name}`: the home is private"));
+            } else if !self.show(&path, access, Reason::ByUser) {
                 self.plan.notes.push(format!("`{name}` does not exist or cannot be shown"));
             }
         }
@@ -299,7 +333,7 @@ impl Planner<'_> {
             .collect();
         for place in shown {
             if self.plan.source_of(&place).as_deref() == Some(state) {
-                project::anchor(&mut self.plan, &place);
+                project::mount_parents(&mut self.plan, &place);
                 self.put(place, Content::Empty, FileKind::Folder, Reason::State);
             }
         }
@@ -345,6 +379,7 @@ fn is_own_link(plan: &MountPlan, place: &Path) -> bool {
 pub fn outside_path(name: &str, home: &Path) -> Option<PathBuf> {
     match name.strip_prefix("~/") {
         Some(rest) => Some(home.join(rest)),
+        None if name == "~" => Some(home.to_owned()),
         None if Path::new(name).is_absolute() => Some(PathBuf::from(name)),
         None => None,
     }

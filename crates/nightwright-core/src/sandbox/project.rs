@@ -3,6 +3,9 @@
 //! A protected entry is a mount point, and so is every folder between it and the project: a folder
 //! that is no mount point could be moved away and replaced.
 
+mod git;
+mod opened;
+
 use std::path::{Path, PathBuf};
 
 use super::facts::{Entries, Entry, FileKind, Link, ProjectFacts, RepositoryFacts};
@@ -29,39 +32,30 @@ pub(super) fn add(
     opened: &[String],
 ) {
     let repository = repository(facts, home);
-    let opened = opened.iter().filter_map(|name| opened_path(name, &facts.root, home)).collect();
-    let mut work = Work { plan, entries: &facts.entries, access, opened, top: PathBuf::new() };
-    for top in tops(facts, home).iter().rev() {
+    let tops = tops(facts, home);
+    let opened = opened::paths(opened, &facts.root, &tops, home, &mut plan.notes);
+    let top = tops[0].clone();
+    let mut work = Work { plan, entries: &facts.entries, access, opened, top };
+    for top in tops.iter().rev() {
         work.bind(top, FileKind::Folder, access, Reason::Project);
     }
-    anchor(work.plan, &facts.root);
+    mount_parents(work.plan, &facts.root);
     work.links(&facts.root_links);
     if let Some(repository) = repository {
         work.git(repository);
-        work.top.clone_from(&repository.top);
-        for name in lists::PROTECTED {
-            if repository.top != facts.root {
-                work.protect_if_there(&repository.top.join(name));
-            }
+        if repository.top != facts.root {
+            work.agent_files(&repository.top);
         }
-    } else {
-        work.top.clone_from(&facts.root);
     }
-    for name in lists::PROTECTED {
-        let content = if lists::PROTECTED_FILES.contains(name) {
-            PlaceholderContent::File("")
-        } else {
-            PlaceholderContent::Folder
-        };
-        work.protect(&facts.root.join(name), content);
-    }
+    work.no_other_repository(facts, repository);
+    work.agent_files(&facts.root);
     if access == Access::ReadWrite {
         work.task(facts);
     }
 }
 
 /// Makes every folder between a place and the mount around it a mount point.
-pub(super) fn anchor(plan: &mut MountPlan, place: &Path) {
+pub(super) fn mount_parents(plan: &mut MountPlan, place: &Path) {
     let Some((around, outer)) = plan.mount_around(place) else { return };
     let (around, access) = (around.to_owned(), outer.access());
     // In the private home, moving a folder changes nothing on the machine.
@@ -83,13 +77,6 @@ pub(super) fn anchor(plan: &mut MountPlan, place: &Path) {
         };
         plan.mounts.insert(folder, mount);
     }
-}
-
-/// The entry of the project whose protection a setting lifts.
-fn opened_path(name: &str, root: &Path, home: &Path) -> Option<PathBuf> {
-    let path = super::plan::outside_path(name, home).unwrap_or_else(|| root.join(name));
-    let is_plain = !path.components().any(|part| part == std::path::Component::ParentDir);
-    is_plain.then_some(path)
 }
 
 struct Work<'a> {
@@ -120,6 +107,18 @@ impl Work<'_> {
         self.opened.iter().any(|opened| path.starts_with(opened))
     }
 
+    /// Protects what configures the agent and nightwright.
+    fn agent_files(&mut self, folder: &Path) {
+        for name in lists::PROTECTED {
+            let content = if lists::PROTECTED_FILES.contains(name) {
+                PlaceholderContent::File("")
+            } else {
+                PlaceholderContent::Folder
+            };
+            self.protect(&folder.join(name), content);
+        }
+    }
+
     /// Protects an entry; one that does not exist is created with this content.
     fn protect(&mut self, path: &Path, missing: PlaceholderContent) {
         // A program that may change nothing needs no protected entries.
@@ -129,12 +128,29 @@ impl Work<'_> {
         if self.entries.get(path).is_some() {
             return self.protect_if_there(path);
         }
+        let Some(path) = self.place_of_missing(path) else { return };
+        if self.plan.mounts.get(&path).is_some_and(|mount| mount.reason == Reason::Protected) {
+            return;
+        }
         let kind = match missing {
             PlaceholderContent::Folder => FileKind::Folder,
             PlaceholderContent::File(_) => FileKind::File,
         };
-        self.plan.placeholders.push(Placeholder { path: path.to_owned(), content: missing });
-        self.cover(path, kind);
+        self.plan.placeholders.push(Placeholder { path: path.clone(), content: missing });
+        self.cover(&path, kind);
+    }
+
+    /// The place for a missing entry, whose folder may be a link; `None` if it is not visible.
+    fn place_of_missing(&mut self, path: &Path) -> Option<PathBuf> {
+        let (parent, name) = (path.parent()?, path.file_name()?);
+        let Some(Entry { real, links, .. }) = self.entries.get(parent) else {
+            return Some(path.to_owned());
+        };
+        if links.is_empty() {
+            return Some(path.to_owned());
+        }
+        self.plan.watched_links.extend(links.iter().cloned());
+        real.starts_with(&self.top).then(|| real.join(name))
     }
 
     fn protect_if_there(&mut self, path: &Path) {
@@ -155,60 +171,7 @@ impl Work<'_> {
 
     fn cover(&mut self, path: &Path, kind: FileKind) {
         self.bind(path, kind, Access::ReadOnly, Reason::Protected);
-        anchor(self.plan, path);
-    }
-
-    fn git(&mut self, repository: &RepositoryFacts) {
-        let RepositoryFacts { top, git_folder, shared_folder, modules, .. } = repository;
-        self.top.clone_from(top);
-        let is_worktree = git_folder != shared_folder;
-        let dot_git = top.join(".git");
-        if *git_folder != dot_git {
-            self.protect_if_there(&dot_git);
-        }
-        // As a mount point, the folder cannot be moved away.
-        self.bind(shared_folder, FileKind::Folder, self.access, Reason::Git);
-        anchor(self.plan, shared_folder);
-        if is_worktree {
-            self.main_work_tree(git_folder, shared_folder);
-        }
-        for folder in [shared_folder].into_iter().chain(modules) {
-            self.git_folder(folder);
-        }
-        if let Some(hooks) = repository.hooks_path.as_ref().filter(|path| path.starts_with(top)) {
-            self.protect_if_there(hooks);
-        }
-        for folder in &repository.alternates {
-            if self.plan.source_of(folder).is_none() {
-                self.bind(folder, FileKind::Folder, Access::ReadOnly, Reason::Git);
-            }
-        }
-    }
-
-    /// Protects the entries of a git folder that name programs.
-    fn git_folder(&mut self, folder: &Path) {
-        for name in lists::GIT_FOLDERS {
-            self.protect(&folder.join(name), PlaceholderContent::Folder);
-        }
-        for name in lists::GIT_FILES {
-            self.protect(&folder.join(name), PlaceholderContent::File(""));
-        }
-        let common = PlaceholderContent::File(lists::GIT_COMMON_ITSELF);
-        self.protect(&folder.join(lists::GIT_COMMON), common);
-    }
-
-    /// Protects what belongs to the main work tree and to other worktrees.
-    fn main_work_tree(&mut self, git_folder: &Path, shared_folder: &Path) {
-        for name in lists::OTHER_WORK_TREES {
-            self.protect_if_there(&shared_folder.join(name));
-        }
-        let content = Content::Bind { from: git_folder.to_owned(), access: self.access };
-        let mount = Mount { content, kind: FileKind::Folder, reason: Reason::Git };
-        self.plan.mounts.insert(git_folder.to_owned(), mount);
-        for name in lists::WORKTREE_LINKS {
-            self.protect_if_there(&git_folder.join(name));
-        }
-        self.protect(&git_folder.join("config.worktree"), PlaceholderContent::File(""));
+        mount_parents(self.plan, path);
     }
 
     /// Opens the folder of the running task inside the protected folder.

@@ -2,12 +2,13 @@
 
 mod plans;
 mod properties;
+mod repositories;
 
 use std::path::{Path, PathBuf};
 
 use super::facts::{Entries, Entry, FileKind, HostFacts, Link, ProjectFacts, RepositoryFacts};
 use super::mounts::{Access, MountPlan};
-use super::plan::{PlanError, Request, plan};
+use super::plan::{self, PlanError, ProgramKind, Request};
 use crate::settings::SandboxSettings;
 
 /// A machine with a user `u`, a project in a repository, and a state folder in the home.
@@ -17,6 +18,7 @@ struct Machine {
     project: ProjectFacts,
     settings: SandboxSettings,
     access: Access,
+    program: ProgramKind,
 }
 
 impl Machine {
@@ -41,7 +43,13 @@ impl Machine {
             ..ProjectFacts::default()
         };
         let settings = SandboxSettings::default();
-        let mut machine = Self { host, project, settings, access: Access::ReadWrite };
+        let mut machine = Self {
+            host,
+            project,
+            settings,
+            access: Access::ReadWrite,
+            program: ProgramKind::Agent,
+        };
         for folder in ["/usr", "/etc", "/usr/bin", "/users/u", "/users/u/.cargo/bin"] {
             machine = machine.folder(folder);
         }
@@ -85,10 +93,12 @@ impl Machine {
     }
 
     fn try_plan(&self) -> Result<MountPlan, PlanError> {
-        plan(&Request {
+        plan::plan(&Request {
             host: &self.host,
             project: &self.project,
             settings: &self.settings,
+            program: self.program,
+            home: &plan::private_home(&self.host),
             project_access: self.access,
             temporary: Path::new("/tmp/nw-000001/1"),
             shown: &[],

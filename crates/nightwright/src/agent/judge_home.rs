@@ -54,7 +54,7 @@ impl JudgeHome {
     }
 
     /// Creates the configuration in `room`, and points the program of the call to it.
-    pub(super) fn furnish(
+    pub(super) fn write_into(
         &self,
         room: &Path,
         environment: &mut Vec<(OsString, OsString)>,
@@ -122,7 +122,7 @@ mod tests {
         let judge = JudgeHome::of_user(&environment);
         fs::write(&elsewhere, r#"{"apiKeyHelper": "new"}"#).unwrap();
 
-        judge.furnish(room.path(), &mut environment).unwrap();
+        judge.write_into(room.path(), &mut environment).unwrap();
         let folder = room.path().join("judge");
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();

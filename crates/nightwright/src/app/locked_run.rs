@@ -9,12 +9,15 @@ use nightwright_core::units::RunId;
 
 use crate::error::Failure;
 use crate::process::{self, Containment, KilledProcess, tree_lock};
+use crate::sandbox::remove_leftovers;
 use crate::store::folder_lock::{FolderHeld, FolderLock};
 use crate::store::lock::{Lock, LockError, LockOwner};
 use crate::store::run_dir::RunDir;
 use crate::store::temp_folder::{self, TempFolder};
 use crate::store::{lock, run_dir};
 
+/// The name of the commands `nightwright sandbox` in the lock of a project.
+pub(crate) const SANDBOX_OWNER: &str = "sandbox";
 /// How long the guards of an earlier run may take to kill their processes.
 const GUARDS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of killed processes that are named individually.
@@ -55,6 +58,8 @@ impl LockedRun {
         let project_folder = take_folder(project)?;
         let run = Lock::take(&folder.lock(), &owner).map_err(|error| held(project, error))?;
         let killed = clear(home, &folder)?;
+        // Before anything looks at the project, and also without a sandbox.
+        remove_leftovers(home, project);
         let temp = temp_folder(Some(project))?;
         Ok(Self {
             folder,
@@ -77,7 +82,7 @@ impl LockedRun {
 }
 
 /// Locks the folder of the project, whatever its path and the state folder are.
-fn take_folder(project: &Path) -> Result<FolderLock, Failure> {
+pub(crate) fn take_folder(project: &Path) -> Result<FolderLock, Failure> {
     let folder = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     FolderLock::take(&folder).map_err(|FolderHeld { folder: held, process }| {
         let place = match (folder == held, process) {
@@ -147,11 +152,15 @@ fn state_root() -> Result<PathBuf, Failure> {
     run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))
 }
 
-fn held(project: &Path, error: LockError) -> Failure {
+pub(crate) fn held(project: &Path, error: LockError) -> Failure {
     match error {
         LockError::Held(held) => {
             let project = project.display();
             let (who, hint) = match held.owner {
+                Some(LockOwner { run, pid, .. }) if run.0 == SANDBOX_OWNER => (
+                    format!("`nightwright sandbox` (pid {pid})"),
+                    "exit that shell, or wait for the command to end".to_owned(),
+                ),
                 Some(LockOwner { run, pid, since, .. }) => (
                     format!("run {run} (pid {pid}, since {since:.0})"),
                     format!("wait for it to end, or run `nightwright stop {run}`"),

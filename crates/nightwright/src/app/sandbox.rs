@@ -13,6 +13,7 @@ use super::agent_program::{AgentProgram, SANDBOXED};
 use super::locked_run::LockedRun;
 use super::run_spec::RunSpec;
 use crate::agent::process::AgentSandbox;
+use crate::console::eprint_safe;
 use crate::rehearsal;
 use crate::sandbox::{Sandbox, SandboxError, SandboxSpec};
 
@@ -41,6 +42,9 @@ pub(super) async fn open(
             room.map_err(|source| SandboxError::Prepare { path: temp.path().to_owned(), source })?;
         let tried = sandbox.must_protect(&room);
         temp.clear(ROOM);
+        for note in tried.iter().flat_map(|trial| &trial.notes) {
+            eprint_safe(&format!("warning: {note}"));
+        }
         tried.map(|_| Some(Arc::new(sandbox)))
     });
     match opening.await {

@@ -16,7 +16,7 @@ use crate::agent::program::locate;
 use crate::app::async_command::block_on;
 use crate::console::print;
 use crate::error::Failure;
-use crate::process::terminal::{TerminalCommand, run_on_terminal};
+use crate::process::terminal::{TerminalCommand, TerminalKind, run_on_terminal};
 
 /// The heading of the examples in help strings.
 const EXAMPLES: &str = "Examples:\n";
@@ -78,6 +78,7 @@ fn opens_in_man(command: &Command, page: &[u8]) -> Result<bool, Failure> {
         environment: env::vars_os().collect(),
         directory: folder.path().to_owned(),
         mark: format!("man-{}", std::process::id()),
+        terminal: TerminalKind::Inherited,
     };
     block_on(async { Ok(run_on_terminal(&reading).await.is_ok_and(|done| done.exit.is_success())) })
 }

@@ -8,11 +8,13 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use nightwright_core::sandbox::canary::{Must, ProbeResult};
 use nightwright_core::sandbox::mounts::Access;
+use nightwright_core::sandbox::plan::ShownFile;
 use nightwright_core::settings::{SandboxKind, Settings};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::RunId;
@@ -22,23 +24,27 @@ use crate::agent::program::locate;
 use crate::app::agent_program;
 use crate::app::approval::UntrustedPolicy;
 use crate::app::async_command::block_on;
-use crate::app::locked_run::temp_folder;
+use crate::app::locked_run::{SANDBOX_OWNER, held, take_folder, temp_folder};
 use crate::app::run_spec::{self, RequestPurpose, ResolvedRequest, RunRequest};
 use crate::app::sandbox::open_in;
 use crate::config::ConfigLayer;
 use crate::console::{eprint_safe, print};
-use crate::error::Failure;
-use crate::process::terminal::{TerminalCommand, run_on_terminal};
+use crate::error::{Failure, chain};
+use crate::process::terminal::{self, TerminalCommand, TerminalKind, run_on_terminal};
 use crate::process::{Containment, Launch, SigtermScope};
-use crate::sandbox::{Sandbox, SandboxedProgram, Trial};
-use crate::store::lock::{Lock, LockError, LockOwner};
+use crate::sandbox::{
+    Entered, ProgramKind, Sandbox, SandboxError, SandboxedProgram, Trial, remove_leftovers,
+    shown_path,
+};
+use crate::store::folder_lock::FolderLock;
+use crate::store::lock::{Lock, LockOwner};
 use crate::store::run_dir;
 use crate::store::temp_folder::TempFolder;
 
 /// The name of the folder for temporary files.
 const ROOM: &str = "shell";
-/// The name of these commands in the lock of the project.
-const LOCK_OWNER: &str = "sandbox";
+/// The name of nightwright inside, which starts an interactive shell.
+const STARTER: &str = "nightwright";
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct SandboxArgs {
@@ -106,37 +112,72 @@ pub(super) fn sandbox(options: &SandboxArgs) -> Result<ExitCode, Failure> {
 
 /// The sandbox that a run in this project would have, with a folder for temporary files.
 pub(super) struct OpenSandbox {
-    sandbox: Sandbox,
+    sandbox: Arc<Sandbox>,
     environment: Vec<(OsString, OsString)>,
     project: PathBuf,
     temp: TempFolder,
-    /// A run prepares the same folders, so no run may start meanwhile.
-    _lock: Lock,
+    _locks: Option<Locks>,
+}
+
+/// The locks of a project. A run prepares the same folders, so no run may start meanwhile.
+#[derive(Debug)]
+struct Locks {
+    _project: Lock,
+    _folder: FolderLock,
+}
+
+/// The use of an open sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Look only.
+    Explain,
+    /// Run programs.
+    Use,
 }
 
 impl OpenSandbox {
-    /// Opens it even if the settings turn it off.
+    /// Opens it for programs, even if the settings turn it off.
     pub(super) fn open(project: &Path) -> Result<Self, Failure> {
+        Self::open_for(project, Purpose::Use)
+    }
+
+    fn open_for(project: &Path, purpose: Purpose) -> Result<Self, Failure> {
         let (mut settings, variables) = settings(project)?;
         if !settings.sandbox.kind.is_on() {
             settings.sandbox.kind = SandboxKind::Bwrap;
         }
         let environment = agent_program::environment(Dialect::Claude, &settings, &variables);
         let state = run_dir::state_of(project)?;
-        let lock = take_lock(&state)?;
+        let locks = match purpose {
+            Purpose::Explain => None,
+            Purpose::Use => Some(take_locks(&state, project)?),
+        };
         let agent = locate("claude", env::var_os("PATH").as_deref()).ok();
         let programs = agent.into_iter().collect();
         // Tools are named by variables that the agent may not get, too.
         let all = env::vars_os().chain(environment.clone()).collect();
-        let opened = open_in(&settings, project, &state, programs, all)?;
+        let opened =
+            open_in(&settings, project, &state, programs, all).map_err(|error| failure(&error))?;
         let sandbox = opened.ok_or_else(|| Failure::trouble("the sandbox is off"))?;
         let temp = temp_folder(Some(project))?;
-        Ok(Self { sandbox, environment, project: project.to_owned(), temp, _lock: lock })
+        let sandbox = Arc::new(sandbox);
+        Ok(Self { sandbox, environment, project: project.to_owned(), temp, _locks: locks })
+    }
+
+    pub(super) fn sandbox(&self) -> Arc<Sandbox> {
+        Arc::clone(&self.sandbox)
     }
 
     /// Runs the canary.
     pub(super) fn trial(&self) -> Result<Trial, Failure> {
-        Ok(self.sandbox.trial(&self.room()?, &|options| options)?)
+        self.sandbox.trial(&self.room()?, &|options| options).map_err(|error| failure(&error))
+    }
+
+    /// Enters the sandbox with a program that works on the project.
+    fn enter(&self, launch: Launch, shown: Vec<ShownFile>) -> Result<Entered, Failure> {
+        let (kind, access) = (ProgramKind::Agent, Access::ReadWrite);
+        let program = SandboxedProgram { launch, kind, access, room: self.room()?, shown };
+        self.sandbox.enter(program).map_err(|error| failure(&error))
     }
 
     fn room(&self) -> Result<PathBuf, Failure> {
@@ -147,19 +188,26 @@ impl OpenSandbox {
     }
 }
 
-/// Locks the project like a run.
-fn take_lock(state: &Path) -> Result<Lock, Failure> {
+/// The failure of a command that has no other sandbox.
+pub(super) fn failure(error: &SandboxError) -> Failure {
+    let failure = Failure::usage(chain(error));
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// Locks the project like a run, and removes what a crash left in it.
+fn take_locks(state: &Path, project: &Path) -> Result<Locks, Failure> {
     DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(|error| {
         Failure::trouble(format!("cannot create `{}`: {error}", state.display()))
     })?;
-    let owner = LockOwner::current(RunId(LOCK_OWNER.to_owned()), Timestamp::now());
-    Lock::take(&state.join("project.lock"), &owner).map_err(|error| match error {
-        LockError::Held(_) => {
-            Failure::trouble("a run or a sandbox shell is active in this project")
-                .hint("wait for it to end")
-        }
-        LockError::File(error) => Failure::because(&error),
-    })
+    let owner = LockOwner::current(RunId(SANDBOX_OWNER.to_owned()), Timestamp::now());
+    let lock = Lock::take(&state.join("project.lock"), &owner);
+    let lock = lock.map_err(|error| held(project, error))?;
+    let folder = take_folder(project)?;
+    remove_leftovers(state, project);
+    Ok(Locks { _project: lock, _folder: folder })
 }
 
 /// The settings of a run in this project, as far as they are approved.
@@ -182,13 +230,25 @@ fn settings(project: &Path) -> Result<(Settings, BTreeMap<String, String>), Fail
 fn shell(options: &ShellArgs) -> Result<ExitCode, Failure> {
     let (project, _) = options.project.find_for_work()?;
     let open = OpenSandbox::open(&project)?;
-    open.sandbox.must_protect(&open.room()?)?;
+    open.sandbox.must_protect(&open.room()?).map_err(|error| failure(&error))?;
     let users = env::var_os("SHELL").filter(|shell| !shell.is_empty());
     let mut line = options.command.clone();
     if line.is_empty() {
         line.push(users.unwrap_or_else(|| "/bin/sh".into()));
     }
-    let program = line.remove(0).into();
+    let mut shown = Vec::new();
+    let kind = if terminal::is_there() {
+        // The session of the user's terminal is not shared, so the program gets its own terminal.
+        let from = env::current_exe().map_err(|error| {
+            Failure::trouble(format!("cannot find the program of nightwright: {error}"))
+        })?;
+        shown.push(ShownFile { name: STARTER.to_owned(), from, access: Access::ReadOnly });
+        line.splice(0..0, [shown_path(STARTER).into(), terminal::NAME.into()]);
+        TerminalKind::Pseudo
+    } else {
+        TerminalKind::Inherited
+    };
+    let program = PathBuf::from(line.remove(0));
     let launch = Launch {
         program,
         arguments: line,
@@ -197,10 +257,7 @@ fn shell(options: &ShellArgs) -> Result<ExitCode, Failure> {
         containment: Containment::choose(None),
         sigterm_scope: SigtermScope::All,
     };
-    let room = open.room()?;
-    let access = Access::ReadWrite;
-    let entered =
-        open.sandbox.enter(SandboxedProgram { launch, access, room, shown: Vec::new() })?;
+    let entered = open.enter(launch, shown)?;
     if options.command.is_empty() {
         eprint_safe("You are in the sandbox of this project. The network is not restricted.");
     }
@@ -210,23 +267,28 @@ fn shell(options: &ShellArgs) -> Result<ExitCode, Failure> {
         environment: entered.launch.environment.clone(),
         directory: entered.launch.directory.clone(),
         mark: format!("shell.{}", std::process::id()),
+        terminal: kind,
     };
     let ended = block_on(async {
         run_on_terminal(&command)
             .await
             .map_err(|error| Failure::trouble(format!("cannot start the shell: {error}")))
     })?;
+    for warning in entered.warnings() {
+        eprint_safe(&format!("warning: {warning}"));
+    }
     let code = ended.exit.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
 fn explain(options: &ExplainArgs) -> Result<ExitCode, Failure> {
     let (project, _) = options.project.find_for_work()?;
-    let open = OpenSandbox::open(&project)?;
-    let mut text = open.sandbox.explain(&open.room()?)?;
+    let open = OpenSandbox::open_for(&project, Purpose::Explain)?;
+    let room = open.room()?;
+    let mut text = open.sandbox.explain(&room).map_err(|error| failure(&error))?;
     text.push_str("Network: not restricted\n");
     if options.command {
-        let line = open.sandbox.command_line(&open.room()?)?;
+        let line = open.sandbox.command_line(&room).map_err(|error| failure(&error))?;
         // Writing to a string cannot fail.
         let _ = writeln!(text, "Command:\n  {line}");
     }

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use nightwright_core::sandbox::canary::{
     CanaryOrder, CanaryReport, Probe, ProbeResult, Sights, parse_mounts,
 };
+use rustix::fs::OFlags;
 use rustix::process::{
     Pid, getpid, getppid, getsid, parent_process_death_signal, test_kill_process,
 };
@@ -53,7 +55,7 @@ fn run() -> io::Result<()> {
 fn attempt(probe: &Probe, name: &str) -> ProbeResult {
     let done = match probe {
         Probe::Create { folder, keep } => create(&folder.join(name), *keep),
-        Probe::Open { file } => OpenOptions::new().write(true).open(file).map(drop),
+        Probe::Open { file } => open(file),
         Probe::Read { path } => read(path),
         Probe::Move { path } => move_and_return(path, name),
         Probe::Replace { folder } => replace(folder, name),
@@ -68,6 +70,12 @@ fn attempt(probe: &Probe, name: &str) -> ProbeResult {
     }
 }
 
+fn open(file: &Path) -> io::Result<()> {
+    // Opening a pipe would wait for a reader.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    OpenOptions::new().write(true).custom_flags(flags).open(file).map(drop)
+}
+
 fn create(file: &Path, keep: bool) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(file)?;
     if keep { Ok(()) } else { fs::remove_file(file) }
@@ -78,7 +86,9 @@ fn read(path: &Path) -> io::Result<()> {
     let is_empty = if fs::metadata(path)?.is_dir() {
         fs::read_dir(path)?.next().transpose()?.is_none()
     } else {
-        File::open(path)?.read(&mut [0])? == 0
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        file.read(&mut [0])? == 0
     };
     if is_empty { Err(io::Error::other("it is empty")) } else { Ok(()) }
 }
@@ -128,21 +138,26 @@ fn sights(extra_descriptors: usize) -> Sights {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let status = read("/proc/self/status");
     let status = status.lines().filter_map(|line| line.split_once(':'));
-    let namespaces = fs::read_dir("/proc/self/ns").into_iter().flatten().flatten();
-    let namespaces = namespaces.filter_map(|entry| {
-        let id = fs::read_link(entry.path()).ok()?;
-        Some((entry.file_name().to_str()?.to_owned(), id.to_string_lossy().into_owned()))
-    });
     Sights {
         mounts: parse_mounts(&read("/proc/self/mountinfo")),
         status: status
             .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
             .collect::<BTreeMap<_, _>>(),
-        namespaces: namespaces.collect(),
+        namespaces: namespaces(),
         // The kernel has no number for a session leader outside.
         has_own_session: getsid(None).is_ok(),
         dies_with_parent: parent_process_death_signal().is_ok_and(|signal| signal.is_some()),
         extra_descriptors,
         directory: env::current_dir().unwrap_or_default(),
     }
+}
+
+/// The namespaces of this process, by name.
+pub(super) fn namespaces() -> BTreeMap<String, String> {
+    let entries = fs::read_dir("/proc/self/ns").into_iter().flatten().flatten();
+    let named = entries.filter_map(|entry| {
+        let id = fs::read_link(entry.path()).ok()?;
+        Some((entry.file_name().to_str()?.to_owned(), id.to_string_lossy().into_owned()))
+    });
+    named.collect()
 }

@@ -10,6 +10,7 @@ use nightwright_core::sandbox::{git_settings, lists, package_settings};
 use nightwright_core::settings::SandboxSettings;
 use nightwright_core::stream::dialect::claude;
 
+use super::entries::entry_at;
 use super::{git, mount_points};
 use crate::files;
 
@@ -36,8 +37,9 @@ impl HomeFiles {
         host: &HostFacts,
         settings: &SandboxSettings,
         environment: &[(OsString, OsString)],
+        top: &Path,
     ) -> Self {
-        let git = git::users_settings();
+        let git = git::users_settings(top);
         let ignore = git_settings::value_of(&git, git_settings::IGNORE_FILE);
         let ignore = ignore.map_or_else(
             || host.home.join(".config/git/ignore"),
@@ -74,6 +76,7 @@ impl HomeFiles {
         host: &HostFacts,
         project: &ProjectFacts,
         placeholders: &[Placeholder],
+        ignore_file: Option<&Path>,
     ) -> io::Result<()> {
         let top = project.repository.as_ref().map(|repository| &repository.top);
         let top = top.unwrap_or(&project.root);
@@ -85,7 +88,9 @@ impl HomeFiles {
         let safe = [top.clone(), project.root.clone()];
         let put = |path: &str, text: &str| mount_points::write(home, Path::new(path), text);
         put(".gitconfig", &git_settings::config(&self.git, &safe, &host.home))?;
-        put(git_settings::IGNORE_PLACE, &git_settings::ignore(&self.ignore, &hidden))?;
+        let own = ignore_file.map(|file| ignore_rules(file, top).unwrap_or_default());
+        let ignore = own.as_ref().unwrap_or(&self.ignore);
+        put(git_settings::IGNORE_PLACE, &git_settings::ignore(ignore, &hidden))?;
         for (path, text) in &self.packages {
             put(path, text)?;
         }
@@ -97,6 +102,15 @@ impl HomeFiles {
         }
         Ok(())
     }
+}
+
+/// The ignore rules in a file that a repository names. In the project, a program inside may have
+/// put a link in its place.
+fn ignore_rules(file: &Path, top: &Path) -> Option<String> {
+    if file.starts_with(top) && entry_at(file)?.real != file {
+        return None;
+    }
+    text(file)
 }
 
 /// The content of a file of the user, who may keep it elsewhere and link to it.

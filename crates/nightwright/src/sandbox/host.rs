@@ -10,7 +10,7 @@ use nightwright_core::sandbox::facts::{FileKind, HostFacts, ToolHome};
 use nightwright_core::sandbox::{lists, plan};
 use nightwright_core::settings::SandboxSettings;
 
-use super::look::{look_at, look_at_all};
+use super::entries::{entries_at, entry_at};
 use super::{SandboxError, SandboxSpec};
 use nightwright_core::sandbox::plan::PlanError;
 
@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 6;
 pub(super) fn collect(spec: &SandboxSpec<'_>, private: &Path) -> Result<HostFacts, SandboxError> {
     let home = value(&spec.environment, "HOME").map(PathBuf::from);
     let home = home.filter(|home| home.is_absolute());
-    let home = home.and_then(|home| look_at(&home)).ok_or(PlanError::NoHome)?;
+    let home = home.and_then(|home| entry_at(&home)).ok_or(PlanError::NoHome)?;
     let prepare = |source| SandboxError::Prepare { path: private.to_owned(), source };
     fs::create_dir_all(private).map_err(prepare)?;
     fs::set_permissions(private, fs::Permissions::from_mode(0o700)).map_err(prepare)?;
@@ -40,7 +40,7 @@ pub(super) fn collect(spec: &SandboxSpec<'_>, private: &Path) -> Result<HostFact
         ..HostFacts::default()
     };
     let by_user = by_user(&spec.settings.sandbox, &facts.home);
-    facts.entries = look_at_all(lists::paths(&facts).into_iter().chain(by_user));
+    facts.entries = entries_at(lists::paths(&facts).into_iter().chain(by_user));
     Ok(facts)
 }
 
@@ -57,7 +57,7 @@ fn tool_homes(environment: &[(OsString, OsString)]) -> Vec<ToolHome> {
     let find = |variable: &str| {
         let folder = PathBuf::from(value(environment, variable)?);
         // A link is not followed inside: the variable is left out there.
-        let found = look_at(&folder).filter(|found| found.kind == FileKind::Folder)?;
+        let found = entry_at(&folder).filter(|found| found.kind == FileKind::Folder)?;
         Some(ToolHome { variable: variable.to_owned(), folder: found.real })
     };
     lists::folder_variables().filter_map(find).collect()
@@ -83,7 +83,7 @@ fn restricted() -> Vec<(PathBuf, FileKind)> {
     for path in lists::SECRET_IN_ETC {
         let path = Path::new(path);
         let is_known = found.iter().any(|(known, _): &(PathBuf, _)| path.starts_with(known));
-        if let Some(entry) = look_at(path).filter(|entry| !is_known && entry.real == path) {
+        if let Some(entry) = entry_at(path).filter(|entry| !is_known && entry.real == path) {
             found.push((entry.real, entry.kind));
         }
     }
@@ -93,7 +93,9 @@ fn restricted() -> Vec<(PathBuf, FileKind)> {
 fn walk(folder: &Path, depth: usize, budget: &mut usize, found: &mut Vec<(PathBuf, FileKind)>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if *budget == 0 {
-            return;
+            // Nothing is known about the rest of this folder.
+            found.retain(|(path, _)| !path.starts_with(folder));
+            return found.push((folder.to_owned(), FileKind::Folder));
         }
         *budget -= 1;
         let Ok(facts) = entry.metadata() else { continue };

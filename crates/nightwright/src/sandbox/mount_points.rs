@@ -45,10 +45,15 @@ pub(super) fn write(base: &Path, path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write as _;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = ensure_folders(base, path.parent().unwrap_or(Path::new("")), Obstacle::Removed)?;
-    ensure_file(&folder, name, Obstacle::Removed)?;
-    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&folder, name, flags, Mode::empty())?;
-    std::fs::File::from(file).write_all(text.as_bytes())
+    // A program inside may have taken away the access to the old file, or linked it elsewhere.
+    let new = format!(".nightwright-{}", hex(&random::nonce()));
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&folder, &new, flags, Mode::RUSR | Mode::WUSR)?;
+    std::fs::File::from(file).write_all(text.as_bytes())?;
+    if kind(&folder, name) == Some(FileType::Directory) {
+        clear(&folder, name, Obstacle::Removed)?;
+    }
+    Ok(rustix::fs::renameat(&folder, &new, &folder, name)?)
 }
 
 /// Opens the folder below `base`, and creates the missing ones.
@@ -66,8 +71,9 @@ pub(super) fn ensure_folders(base: &Path, path: &Path, obstacle: Obstacle) -> io
 fn ensure_folder(folder: &OwnedFd, name: &OsStr, obstacle: Obstacle) -> io::Result<OwnedFd> {
     let open = || rustix::fs::openat(folder, name, FOLDER, Mode::empty());
     match open() {
-        Ok(found) => return Ok(found),
+        Ok(found) => return with_access(found, obstacle),
         Err(Errno::NOENT) => {}
+        Err(Errno::ACCESS) if obstacle == Obstacle::Removed => return reopen(folder, name),
         Err(Errno::LOOP | Errno::NOTDIR) => clear(folder, name, obstacle)?,
         Err(error) => return Err(error.into()),
     }
@@ -75,6 +81,25 @@ fn ensure_folder(folder: &OwnedFd, name: &OsStr, obstacle: Obstacle) -> io::Resu
         Ok(()) | Err(Errno::EXIST) => Ok(open()?),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Gives nightwright the access to its own folder, which a program inside may have taken away.
+fn with_access(folder: OwnedFd, obstacle: Obstacle) -> io::Result<OwnedFd> {
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode);
+    if obstacle == Obstacle::Removed && !mode.contains(Mode::RWXU) {
+        rustix::fs::fchmod(&folder, mode | Mode::RWXU)?;
+    }
+    Ok(folder)
+}
+
+/// Opens nightwright's own folder after giving it the access.
+fn reopen(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    if kind(folder, name) != Some(FileType::Directory) {
+        return Err(Errno::ACCESS.into());
+    }
+    // No program inside runs now, so the folder cannot become a link in between.
+    rustix::fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())?;
+    Ok(rustix::fs::openat(folder, name, FOLDER, Mode::empty())?)
 }
 
 fn ensure_file(folder: &OwnedFd, name: &OsStr, obstacle: Obstacle) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,10 +12,11 @@ use nightwright_core::sandbox::canary::{
     self, CanaryOrder, CanaryReport, Expectation, Must, Outside, Probe, ProbeResult, Tried,
 };
 use nightwright_core::sandbox::mounts::Access;
-use nightwright_core::sandbox::plan::ShownFile;
+use nightwright_core::sandbox::plan::{ProgramKind, ShownFile};
 
-use super::enter::{Prepared, shown_path};
-use super::{CANARY_COMMAND, Sandbox, SandboxError};
+use super::enter::{Planned, Prepared, shown_path};
+use super::{CANARY_COMMAND, Sandbox, SandboxError, canary_program};
+use crate::files;
 use crate::hex::hex;
 use crate::process::{
     CapturedCommand, CapturedOutput, Containment, Launch, SigtermScope, run_captured,
@@ -33,6 +35,8 @@ pub struct Trial {
     pub results: Vec<(Expectation, ProbeResult)>,
     /// All differences from the required results, in words.
     pub differences: Vec<String>,
+    /// Settings without an effect, in words.
+    pub notes: Vec<String>,
     pub took: Duration,
 }
 
@@ -55,13 +59,14 @@ impl Sandbox {
         let begun = Instant::now();
         let from = self.canary.clone();
         let shown = [ShownFile { name: "canary".to_owned(), from, access: Access::ReadOnly }];
-        let prepared = self.plan_for(Access::ReadWrite, room, &shown, &self.project)?;
+        let git = self.begin_use()?;
+        let (kind, access) = (ProgramKind::Agent, Access::ReadWrite);
+        let planned = Planned { kind, access, room, shown: &shown, directory: &self.project };
+        let prepared = self.plan_for(planned)?;
         let name = format!(".nightwright-canary-{}", hex(&random::nonce()));
-        let planted = self.host.private.join(&name);
-        let clean = LeftFiles(vec![planted.clone()]);
-        fs::write(&planted, "canary").map_err(|error| self.unprepared(error))?;
-        let expectations = self.expectations(&prepared, &planted);
-        let placeholders = self.prepare(&prepared)?;
+        let planted = self.plant(&name)?;
+        let expectations = self.expectations(&prepared, &planted.0);
+        let placeholders = self.prepare(&prepared, git)?;
         let options = change(prepared.options.clone());
         let output = self.run_canary(room, &options, &prepared, &name, &expectations)?;
         drop(placeholders);
@@ -70,19 +75,36 @@ impl Sandbox {
         let escaped = kept.filter(|expected| has_escaped(&expected.probe, &name));
         let outside = Outside {
             plan: &prepared.plan,
-            namespaces: own_namespaces(),
+            namespaces: canary_program::namespaces(),
             user_namespaces: self.user_namespaces(),
             directory: prepared.project.root.clone(),
             escaped: escaped.map(|expected| expected.probe.clone()).collect(),
         };
         let differences = canary::differences(&expectations, &outside, &report);
         remove_kept(&prepared, &expectations, &name);
-        drop(clean);
+        drop(planted);
         let results = expectations.into_iter().zip(report.results).collect();
-        Ok(Trial { results, differences, took: begun.elapsed() })
+        let notes = prepared.plan.notes.clone();
+        Ok(Trial { results, differences, notes, took: begun.elapsed() })
     }
 
-    fn expectations(&self, prepared: &Prepared, planted: &Path) -> Vec<Expectation> {
+    /// Creates files that no program inside may read: in the private folder, and in a folder of
+    /// temporary files outside the home and the project.
+    fn plant(&self, name: &str) -> Result<LeftFiles, SandboxError> {
+        let mut planted = LeftFiles(vec![self.host.private.join(name)]);
+        fs::write(&planted.0[0], "canary").map_err(|error| self.unprepared(error))?;
+        let elsewhere = ["/var/tmp", "/dev/shm"].map(|folder| Path::new(folder).join(name));
+        for file in elsewhere {
+            // A folder that does not exist or cannot be written to proves nothing.
+            if let Ok(mut created) = files::create_anew(&file) {
+                planted.0.push(file);
+                created.write_all(b"canary").map_err(|error| self.unprepared(error))?;
+            }
+        }
+        Ok(planted)
+    }
+
+    fn expectations(&self, prepared: &Prepared, planted: &[PathBuf]) -> Vec<Expectation> {
         canary::expectations(&Tried {
             plan: &prepared.plan,
             host: &self.host,
@@ -121,7 +143,7 @@ impl Sandbox {
             arguments: &launch.arguments,
             environment: &launch.environment,
             directory: &launch.directory,
-            input: serde_json::to_vec(&order).unwrap_or_default(),
+            input: serde_json::to_vec(&order).map_err(|_| not_utf8(prepared))?,
             limit: TIMEOUT,
             max_output: MAX_REPORT,
         })
@@ -131,6 +153,12 @@ impl Sandbox {
     fn unprepared(&self, source: std::io::Error) -> SandboxError {
         SandboxError::Prepare { path: self.host.private.clone(), source }
     }
+}
+
+/// The error for a path that cannot be written as JSON.
+fn not_utf8(prepared: &Prepared) -> SandboxError {
+    let odd = prepared.plan.mounts.keys().find(|path| path.to_str().is_none());
+    SandboxError::NotUtf8(odd.unwrap_or(&prepared.project.root).clone())
 }
 
 /// Removes the files that the canary left in the private folders.
@@ -170,15 +198,6 @@ fn read_report(output: &CapturedOutput) -> Result<CanaryReport, SandboxError> {
         };
         SandboxError::NotStarted(why)
     })
-}
-
-fn own_namespaces() -> Vec<(String, String)> {
-    let entries = fs::read_dir("/proc/self/ns").into_iter().flatten().flatten();
-    let named = entries.filter_map(|entry| {
-        let id = fs::read_link(entry.path()).ok()?;
-        Some((entry.file_name().to_str()?.to_owned(), id.to_string_lossy().into_owned()))
-    });
-    named.collect()
 }
 
 /// Files of a trial, removed at its end.

@@ -50,8 +50,8 @@ const HASH_DIGITS: usize = 12;
 
 /// Returns the files and folders of a project that exist.
 pub fn agent_files(project: &Path) -> Vec<TrustItem> {
-    let files =
-        FILES.iter().filter_map(|(name, what)| file(project, Path::new(name), what, described));
+    let files = FILES.iter().filter(|(name, _)| !is_empty(&project.join(name)));
+    let files = files.filter_map(|(name, what)| file(project, Path::new(name), what, described));
     let folders = FOLDERS.iter().filter_map(|(name, what)| folder(project, Path::new(name), what));
     files.map(|(item, _)| item).chain(folders).collect()
 }
@@ -68,6 +68,11 @@ pub fn user_agent_files(config: &Path) -> Vec<TrustItem> {
     let folders = folders.iter().filter_map(|name| folder(root, &inner.join(name), ""));
     let items = files.map(|(item, _)| item).chain(folders);
     items.map(|item| TrustItem { location: format!("/{}", item.location), ..item }).collect()
+}
+
+/// Whether a file has no content, and so no effect. A killed run with a sandbox may leave one.
+fn is_empty(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
 }
 
 /// Describes a file by what it would run and allow.

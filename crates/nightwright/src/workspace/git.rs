@@ -251,9 +251,14 @@ fn base(top: &Path) -> Vec<(OsString, OsString)> {
     let mut environment: Vec<_> =
         SET.iter().map(|(name, value)| (name.into(), value.into())).collect();
     environment.extend(env::var_os("TMPDIR").map(|value| ("TMPDIR".into(), value)));
-    let path = env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
-    environment.push(("PATH".into(), outside(&path, top)));
+    environment.push(("PATH".into(), safe_path(top)));
     environment
+}
+
+/// Returns the `PATH` of nightwright without folders inside the project.
+pub(crate) fn safe_path(top: &Path) -> OsString {
+    let path = env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
+    outside(&path, top)
 }
 
 /// Returns the `PATH` without folders inside the project, which the agent can write to.

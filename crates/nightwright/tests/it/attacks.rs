@@ -11,5 +11,7 @@ mod locks;
 mod money;
 mod private_git;
 mod sandbox;
+mod sandbox_files;
+mod sandbox_git;
 mod secrets;
 mod templates;

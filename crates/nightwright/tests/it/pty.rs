@@ -157,6 +157,12 @@ impl WatchedPty {
         }
     }
 
+    /// Types a text, with control characters for keys.
+    pub(crate) fn types(&self, text: &str) {
+        let mut keyboard = File::from(self.ours.try_clone().unwrap());
+        keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         self.picture.lock().unwrap().screen_mut().set_size(rows, columns);

@@ -3,10 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use nightwright::sandbox::{Sandbox, SandboxError, SandboxSpec};
+use nightwright::sandbox::{Sandbox, SandboxError, SandboxSpec, try_bubblewrap};
 use nightwright_core::event::{Event, RunEvent};
 use nightwright_core::sandbox::bwrap::BwrapOption;
 use nightwright_core::settings::{SandboxKind, Settings};
@@ -15,18 +14,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::agent_env::{NIGHTWRIGHT, is_alive};
 use crate::git::git;
 use crate::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
+use crate::pty::Pty;
 
 /// Whether bubblewrap can make a sandbox here.
 pub(crate) fn is_usable() -> bool {
-    let tried = Command::new("bwrap")
-        .args(["--unshare-user", "--disable-userns", "--unshare-pid", "--ro-bind", "/", "/"])
-        .args(["--proc", "/proc", "--", "true"])
-        .output();
-    let usable = tried.as_ref().is_ok_and(|done| done.status.success());
-    if !usable {
-        crate::tasks::disk::skip(&format!("the sandbox: {tried:?}"));
+    let tried = try_bubblewrap(Path::new("/nonexistent"));
+    if let Err(error) = &tried {
+        crate::tasks::disk::skip(&format!("the sandbox: {error}"));
     }
-    usable
+    tried.is_ok()
 }
 
 /// A script whose agent runs these lines and works.
@@ -132,7 +128,7 @@ fn a_sandbox_that_cannot_be_made_refuses_the_run_and_ends_a_resumed_one() {
 }
 
 /// A sandbox of a project with everything that is protected.
-fn opened(env: &TestEnv) -> (Sandbox, PathBuf) {
+pub(crate) fn opened(env: &TestEnv) -> (Sandbox, PathBuf) {
     // As nightwright does at its start: a program inside must not inherit files.
     nightwright::process::set_cloexec_on_inherited_fds();
     git(&env.project(), &["init", "--quiet", "--initial-branch=main"]);
@@ -163,6 +159,11 @@ fn opened(env: &TestEnv) -> (Sandbox, PathBuf) {
 /// Options without which a program inside gains nothing.
 fn is_harmless(option: &BwrapOption) -> bool {
     let word = option[0].to_str().unwrap();
+    // bubblewrap itself protects these, if they are writable.
+    let protected = ["/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
+    if option.last().is_some_and(|place| protected.iter().any(|known| place == known)) {
+        return true;
+    }
     // bubblewrap gives other users no capabilities, and makes the namespace only where it can.
     let is_root = rustix::process::getuid().is_root();
     word == "--unshare-cgroup-try" || word == "--symlink" || (word == "--cap-drop" && !is_root)
@@ -223,6 +224,8 @@ fn the_test_notices_a_mount_that_can_be_written_to() {
             count.set(mounts.len());
             if let Some(mount) = mounts.into_iter().nth(index)
                 && mount[1] != "/dev/null"
+                // In a container, these may be read-only themselves.
+                && !Path::new(&mount[1]).starts_with("/proc")
             {
                 mount[0] = "--bind".into();
                 was_changed.set(true);
@@ -290,11 +293,11 @@ fn command_of(pid: i32) -> String {
 }
 
 /// The agent leaves processes that do not want to end, and waits.
-const NASTY: &str = "trap '' TERM HUP\n(setsid sh -c \"trap '' TERM; while :; do sleep 1; done\" &)\n\
+const STUBBORN: &str = "trap '' TERM HUP\n(setsid sh -c \"trap '' TERM; while :; do sleep 1; done\" &)\n\
                      touch started\nwhile :; do sleep 1; done";
 
-fn start_nasty(env: &TestEnv) -> RunningCommand {
-    let script = env.script(&script(NASTY));
+fn start_stubborn(env: &TestEnv) -> RunningCommand {
+    let script = env.script(&script(STUBBORN));
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--sandbox", "bwrap", "--rehearsal"];
     let child = env.start(&[&run[..], &[&script]].concat());
     let begun = Instant::now();
@@ -327,7 +330,7 @@ fn nothing_inside_survives_the_supervisor_the_guard_or_bubblewrap() {
     }
     for victim in ["supervisor", "guard", "bwrap", "supervisor and guard"] {
         let env = TestEnv::new();
-        let mut child = start_nasty(&env);
+        let mut child = start_stubborn(&env);
         let supervisor = i32::try_from(child.id()).unwrap();
         let children = format!("/proc/{supervisor}/task/{supervisor}/children");
         let guards: Vec<i32> = fs::read_to_string(children)
@@ -455,4 +458,35 @@ fn explain_names_what_is_protected_and_the_shell_runs_inside() {
     assert!(shell.out.contains("bwrap") && !shell.out.contains("secret"), "{}", shell.out);
     assert_eq!(files_of(&env.project()), [".git"], "nothing is left");
     assert!(env.run(&["doctor"]).out.contains("off; bwrap works here"));
+}
+
+#[test]
+fn the_shell_has_a_terminal_with_job_control_and_ctrl_c() {
+    if !is_usable() || !Path::new("/bin/bash").exists() {
+        return;
+    }
+    let env = TestEnv::new();
+    let pty = Pty::new(30, 90);
+    let shell = ["sandbox", "shell", "--", "/bin/bash", "--norc", "--noprofile", "-i"];
+    let mut command = env.command(&shell);
+    command.env("TERM", "xterm").stdin(pty.end()).stdout(pty.end()).stderr(pty.end());
+    let child = command.spawn().unwrap();
+    drop(command);
+    let pty = pty.watch(30, 90);
+    pty.shows(|screen| screen.contains("bash-"));
+    // The numbers appear only in the output, when the program is in the foreground.
+    pty.types("sh -c 'stty size; echo run-$((1)); sleep 1000'\r");
+    pty.shows(|screen| screen.contains("30 90") && screen.contains("run-1"));
+    pty.types("\u{1a}");
+    pty.shows(|screen| screen.contains("Stopped"));
+    pty.types("sh -c 'echo run-$((2)); sleep 1000'\r");
+    pty.shows(|screen| screen.contains("run-2"));
+    pty.types("\u{3}");
+    pty.shows(|screen| screen.contains("^C"));
+    pty.types("echo still-$((40 + 2)); kill %1\r");
+    pty.shows(|screen| screen.contains("still-42") && !screen.contains("no job control"));
+    pty.types("exit 7\r");
+    // The shell warns about a stopped job, once.
+    pty.types("exit 7\r");
+    finish(child).exits(7);
 }

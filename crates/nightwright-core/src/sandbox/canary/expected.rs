@@ -10,6 +10,8 @@ use crate::sandbox::mounts::{Access, Content, Mount, MountPlan, Reason};
 
 /// Folders that nothing inside may write to, whatever the plan.
 const NEVER_WRITABLE: &[&str] = &["/", "/usr", "/etc", "/dev", "/home"];
+/// A setting of the kernel that root can change, and that names a program.
+const KERNEL_SETTING: &str = "/proc/sys/kernel/core_pattern";
 /// Files of the user that nothing inside may read.
 const NEVER_READABLE: &[&str] = &[".ssh", ".aws", ".gnupg", ".config/gh", ".netrc"];
 
@@ -40,8 +42,8 @@ pub struct Tried<'a> {
     pub user_namespaces: UserNamespaces,
     /// The process ID of nightwright, outside the sandbox.
     pub supervisor: i32,
-    /// A file outside that the user can read.
-    pub planted: &'a Path,
+    /// Files outside that the user can read.
+    pub planted: &'a [PathBuf],
 }
 
 /// Returns everything that the canary tries.
@@ -51,9 +53,11 @@ pub fn expectations(tried: &Tried<'_>) -> Vec<Expectation> {
     let mut add = |must, probe| all.push(Expectation { probe, must });
     let create = |folder: &Path, keep| Probe::Create { folder: folder.to_owned(), keep };
 
-    for folder in NEVER_WRITABLE.map_paths().filter(|folder| !plan.is_writable(folder)) {
-        add(Must::Fail, create(&folder, false));
+    let folders = NEVER_WRITABLE.iter().map(Path::new);
+    for folder in folders.filter(|folder| !plan.is_writable(folder)) {
+        add(Must::Fail, create(folder, false));
     }
+    add(Must::Fail, Probe::Open { file: KERNEL_SETTING.into() });
     for (place, mount) in &plan.mounts {
         let result = match (&mount.content, mount.reason) {
             (Content::Nothing | Content::Empty, _) => Some(Probe::Read { path: place.clone() }),
@@ -74,8 +78,8 @@ pub fn expectations(tried: &Tried<'_>) -> Vec<Expectation> {
             add(Must::Fail, Probe::Move { path: place.clone() });
         }
     }
-    let hidden = NEVER_READABLE.map_paths().map(|name| host.home.join(name));
-    for path in hidden.chain([host.state.clone(), tried.planted.to_owned()]) {
+    let hidden = NEVER_READABLE.iter().map(|name| host.home.join(name));
+    for path in hidden.chain([host.state.clone()]).chain(tried.planted.iter().cloned()) {
         if plan.source_of(&path).is_none_or(|source| source != path) {
             add(Must::Fail, Probe::Read { path });
         }
@@ -107,17 +111,6 @@ fn writing(place: &Path, mount: &Mount) -> Probe {
     match mount.kind {
         FileKind::Folder => Probe::Create { folder: place.to_owned(), keep: false },
         FileKind::File | FileKind::Special => Probe::Open { file: place.to_owned() },
-    }
-}
-
-/// The names as paths.
-trait MapPaths {
-    fn map_paths(&self) -> impl Iterator<Item = PathBuf>;
-}
-
-impl MapPaths for [&str] {
-    fn map_paths(&self) -> impl Iterator<Item = PathBuf> {
-        self.iter().map(PathBuf::from)
     }
 }
 

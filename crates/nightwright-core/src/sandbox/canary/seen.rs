@@ -76,9 +76,8 @@ impl Sights {
     fn of_process(&self, outside: &Outside<'_>) -> Vec<String> {
         let mut found = Vec::new();
         for name in OWN_NAMESPACES {
-            let ours = outside.namespaces.iter().find(|(known, _)| known == name);
             let theirs = self.namespaces.get(*name);
-            if theirs.is_none() || theirs == ours.map(|(_, id)| id) {
+            if theirs.is_none() || theirs == outside.namespaces.get(*name) {
                 found.push(format!("the sandbox shares the {name} namespace of this machine"));
             }
         }

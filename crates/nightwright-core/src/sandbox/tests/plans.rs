@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::repositories::other_worktree;
 use super::{Machine, can_change};
 use crate::sandbox::bwrap::{self, UserNamespaces};
 use crate::sandbox::facts::{FileKind, ToolHome};
 use crate::sandbox::mounts::{
     Access, Content, MountPlan, MountPointContent, Placeholder, PlaceholderContent,
 };
-use crate::sandbox::plan::PlanError;
+use crate::sandbox::plan::{PlanError, ProgramKind};
 
 const APP: &str = "/users/u/code/app";
 
@@ -46,8 +47,14 @@ fn a_missing_protected_entry_is_created_and_an_existing_one_is_not() {
     let plan = Machine::new().project_folder(".claude").project_file(".mcp.json").plan();
     assert_eq!(
         placeholders(&plan),
-        [".git/info", ".git/config.worktree", ".git/commondir", ".nightwright"]
-            .map(|name| format!("{APP}/{name}"))
+        [
+            ".git/info",
+            ".git/config.worktree",
+            ".git/objects/info/alternates",
+            ".git/commondir",
+            ".nightwright"
+        ]
+        .map(|name| format!("{APP}/{name}"))
     );
     let common = Placeholder {
         path: format!("{APP}/.git/commondir").into(),
@@ -86,6 +93,19 @@ fn the_home_is_private_and_shows_tools_and_settings_of_the_agent_read_only() {
     for path in ["/users/u/.ssh/id", "/users/u/code/other", "/users/u/.aws"] {
         assert!(!plan.shows(Path::new(path)), "{path}");
     }
+}
+
+#[test]
+fn a_check_gets_no_login() {
+    let mut machine = Machine::new().file("/users/u/.claude/.credentials.json");
+    let login = Path::new("/users/u/.claude/.credentials.json");
+    assert!(machine.plan().shows(login));
+    machine.program = ProgramKind::Judge;
+    assert!(machine.plan().shows(login));
+    machine.program = ProgramKind::Check;
+    let plan = machine.plan();
+    assert!(!plan.shows(login));
+    assert_eq!(source(&plan, "/users/u/.claude.json"), None);
 }
 
 #[test]
@@ -145,6 +165,18 @@ fn a_folder_of_path_is_shown_with_its_installation_and_never_with_private_files(
 }
 
 #[test]
+fn the_settings_of_the_kernel_are_read_only_and_no_setting_shows_the_machines_own() {
+    let mut machine = Machine::new().folder("/proc").folder("/dev").folder("/proc/sys");
+    machine.settings.write = ["/proc", "/dev", "/proc/sys"].map(str::to_owned).to_vec();
+    let plan = machine.plan();
+    assert!(!plan.is_writable(Path::new("/proc/sys/kernel/core_pattern")));
+    assert!(plan.is_writable(Path::new("/proc/self/oom_score_adj")));
+    assert_eq!(plan.mounts[Path::new("/proc")].content, Content::Processes);
+    assert_eq!(plan.mounts[Path::new("/dev")].content, Content::Devices);
+    assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
+}
+
+#[test]
 fn a_tool_outside_the_home_gets_a_private_folder_with_its_programs() {
     let mut machine = Machine::new().folder("/data/cargo").folder("/data/cargo/bin");
     machine.host.tool_homes =
@@ -162,6 +194,7 @@ fn a_worktree_leaves_the_main_work_tree_alone() {
     let repository = machine.project.repository.as_mut().unwrap();
     repository.git_folder = format!("{main}/worktrees/app").into();
     repository.shared_folder = main.into();
+    repository.worktrees = vec![other_worktree(main, "other", Some("/srv/other"))];
     let root = Path::new("/users/u/code/app/");
     machine = machine.project_file(".git");
     for (name, kind) in [
@@ -169,7 +202,7 @@ fn a_worktree_leaves_the_main_work_tree_alone() {
         ("hooks", FileKind::Folder),
         ("HEAD", FileKind::File),
         ("index", FileKind::File),
-        ("worktrees", FileKind::Folder),
+        ("worktrees/other", FileKind::Folder),
         ("worktrees/app/gitdir", FileKind::File),
         ("worktrees/app/commondir", FileKind::File),
     ] {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{Machine, can_change};
 use crate::sandbox::bwrap::{self, UserNamespaces};
-use crate::sandbox::facts::{FileKind, RepositoryFacts};
+use crate::sandbox::facts::{FileKind, ModuleFacts, RepositoryFacts, WorktreeAge, WorktreeFacts};
 use crate::sandbox::mounts::{Access, Content, MountPlan};
 use crate::sandbox::{lists, plan};
 
@@ -24,6 +24,8 @@ prop_compose! {
         path in proptest::collection::vec(0..PLACES.len(), 0..3),
         there in proptest::collection::vec(any::<bool>(), 16),
         is_read_only in any::<bool>(),
+        shared in 0..PLACES.len(),
+        parts in proptest::collection::vec(any::<bool>(), 5),
     ) -> Machine {
         let mut machine = Machine::new();
         machine.project.entries.0.clear();
@@ -41,10 +43,7 @@ prop_compose! {
         machine.settings.write = names(&write);
         if PLACES[root].starts_with(PLACES[top]) {
             let top = PathBuf::from(PLACES[top]);
-            let git = top.join(".git");
-            machine.project.repository = Some(RepositoryFacts {
-                top, git_folder: git.clone(), shared_folder: git, ..RepositoryFacts::default()
-            });
+            machine.project.repository = Some(repository(top, Path::new(PLACES[shared]), &parts));
         }
         let paths = lists::project_paths(&machine.project);
         for (path, is_there) in paths.iter().zip(there.iter().cycle()) {
@@ -55,6 +54,12 @@ prop_compose! {
                 machine.project.entries.0.insert(path.clone().into(), super::entry(&path, kind, &[]));
             }
         }
+        let worktrees = machine.project.repository.iter().flat_map(|all| &all.worktrees);
+        let folders: Vec<_> = worktrees.map(|other| other.git_folder.clone()).collect();
+        for folder in folders {
+            let entry = super::entry(folder.to_str().unwrap(), FileKind::Folder, &[]);
+            machine.project.entries.0.insert(folder, entry);
+        }
         if is_read_only {
             machine.access = Access::ReadOnly;
         }
@@ -62,9 +67,42 @@ prop_compose! {
     }
 }
 
-/// Whether the user opened this path, or something around it.
-fn is_opened(machine: &Machine, path: &Path) -> bool {
-    machine.settings.write.iter().any(|opened| path.starts_with(opened))
+/// A repository, which may be a worktree of one in another place, with some of these parts.
+fn repository(top: PathBuf, other: &Path, parts: &[bool]) -> RepositoryFacts {
+    let is_worktree = parts[0] && other != top;
+    let shared_folder = if is_worktree { other.join(".git") } else { top.join(".git") };
+    let git_folder =
+        if is_worktree { shared_folder.join("worktrees/w") } else { shared_folder.clone() };
+    let module =
+        ModuleFacts { git_folder: git_folder.join("modules/m"), work_tree: Some(top.join("m")) };
+    let worktree = WorktreeFacts {
+        git_folder: shared_folder.join("worktrees/x"),
+        work_tree: None,
+        age: WorktreeAge::Known,
+    };
+    RepositoryFacts {
+        hooks_path: parts[1].then(|| top.join("tools/hooks")),
+        included: parts[1].then(|| top.join("tools/gitconfig")).into_iter().collect(),
+        modules: parts[2].then_some(module).into_iter().collect(),
+        worktrees: parts[3].then_some(worktree).into_iter().collect(),
+        alternates: parts[4].then(|| "/srv/objects".into()).into_iter().collect(),
+        top,
+        git_folder,
+        shared_folder,
+    }
+}
+
+/// Everything in a repository that no program inside may change.
+fn protected_of(repository: &RepositoryFacts) -> Vec<PathBuf> {
+    let shared = &repository.shared_folder;
+    let modules = repository.modules.iter().map(|module| &module.git_folder);
+    let names = ["config", "hooks/x", "info/x", "commondir", "objects/info/alternates"];
+    let mut paths: Vec<PathBuf> =
+        modules.chain([shared]).flat_map(|folder| names.map(|name| folder.join(name))).collect();
+    paths.extend(repository.hooks_path.iter().chain(&repository.included).cloned());
+    paths.push(repository.git_folder.join("config.worktree"));
+    paths.extend(repository.worktrees.iter().map(|other| other.git_folder.join("commondir")));
+    paths
 }
 
 /// Whether the machine's file is one that the sandbox shows in place of the user's.
@@ -86,17 +124,12 @@ proptest! {
         let Ok(plan) = machine.try_plan() else { return Ok(()) };
         for name in lists::PROTECTED {
             let path = machine.project.root.join(name);
-            if !is_opened(&machine, &path) {
-                prop_assert!(!can_change(&plan, path.to_str().unwrap()), "{}", path.display());
-            }
+            prop_assert!(!can_change(&plan, path.to_str().unwrap()), "{}", path.display());
         }
         let repository = machine.project.repository.as_ref();
         let shown = repository.filter(|all| !machine.host.home.starts_with(&all.top));
-        for name in shown.iter().flat_map(|_| ["config", "hooks", "info", "commondir"]) {
-            let path = shown.unwrap().git_folder.join(name);
-            if !is_opened(&machine, &path) {
-                prop_assert!(!can_change(&plan, path.to_str().unwrap()), "{}", path.display());
-            }
+        for path in shown.into_iter().flat_map(protected_of) {
+            prop_assert!(!can_change(&plan, path.to_str().unwrap()), "{}", path.display());
         }
     }
 

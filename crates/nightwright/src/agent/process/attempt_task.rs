@@ -32,7 +32,7 @@ use crate::agent::judge_home::JudgeHome;
 use crate::agent::{AgentRequest, NewsSender, NewsSource, environment};
 use crate::files;
 use crate::process::{Child, Launch, SigtermScope, Stdin, Survivors, spawn};
-use crate::sandbox::{self, Entered, SandboxedProgram};
+use crate::sandbox::{self, Entered, ProgramKind, SandboxedProgram};
 use crate::store::temp_folder::TempHandle;
 
 /// The delays before a program that could not be started is tried again.
@@ -199,8 +199,8 @@ async fn begin(job: &AttemptTask) -> Result<(Child, Option<Entered>), AttemptOut
     let mut launch = job.launch.clone();
     environment::set_temp(&mut launch.environment, job.dialect, &room);
     if let Some(judge) = &job.judge {
-        let furnished = judge.furnish(&room, &mut launch.environment);
-        furnished.map_err(|error| {
+        let written = judge.write_into(&room, &mut launch.environment);
+        written.map_err(|error| {
             not_started(format!("cannot create its configuration in `{}`: {error}", room.display()))
         })?;
     }
@@ -244,12 +244,14 @@ async fn enter(
         from,
         access: Access::ReadOnly,
     }));
-    let access = match job.request.purpose {
+    let (kind, access) = match job.request.purpose {
         // A reviewer fixes what it finds.
-        None | Some(CallPurpose::Review) => Access::ReadWrite,
-        Some(CallPurpose::Verify | CallPurpose::Advise | CallPurpose::Council) => Access::ReadOnly,
+        None | Some(CallPurpose::Review) => (ProgramKind::Agent, Access::ReadWrite),
+        Some(CallPurpose::Verify | CallPurpose::Advise | CallPurpose::Council) => {
+            (ProgramKind::Judge, Access::ReadOnly)
+        }
     };
-    let program = SandboxedProgram { launch, access, room: room.to_owned(), shown: files };
+    let program = SandboxedProgram { launch, kind, access, room: room.to_owned(), shown: files };
     // Looks at many files, and asks git.
     let entering = tokio::task::spawn_blocking(move || sandbox.enter(program));
     let entered = entering.await.map_err(|error| error.to_string())?;
@@ -260,9 +262,8 @@ async fn enter(
 /// Removes what was created for the program in the sandbox.
 async fn leave(entered: Option<Entered>, news: &NewsSender) {
     let Some(entered) = entered else { return };
-    for link in entered.changed_links() {
-        let link = link.display();
-        news.warn(format!("`{link}` changed, although it is protected: review it")).await;
+    for warning in entered.warnings() {
+        news.warn(warning).await;
     }
     // A panic there leaves files that the next start removes.
     let _ = tokio::task::spawn_blocking(move || drop(entered)).await;

@@ -38,6 +38,9 @@ mod tests {
         let sources = ["user", "project", "local"].map(str::to_owned);
         let allowed = |files: &[TrustItem]| allowed_sources(&sources, project.path(), files);
         assert_eq!(allowed(&[]), sources, "there are none");
+        fs::write(project.path().join(".mcp.json"), "").unwrap();
+        assert_eq!(allowed(&[]), sources, "a killed run left it, without content");
+        fs::remove_file(project.path().join(".mcp.json")).unwrap();
         fs::write(folder.join("settings.json"), "{}").unwrap();
         assert_eq!(allowed(&[]), ["user"], "not approved");
         let projects_alone = allowed_sources(&["project".to_owned()], project.path(), &[]);

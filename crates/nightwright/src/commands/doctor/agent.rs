@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nightwright_core::settings::Settings;
 use nightwright_core::stream::dialect::claude;
 use nightwright_core::stream::version::VersionSupport;
 
@@ -71,9 +72,12 @@ pub(super) fn command(text: &str, project: &Path) -> DoctorFinding {
 }
 
 /// Reports on the environment of the agent.
-pub(super) fn around(environment: &[(OsString, OsString)]) -> Vec<DoctorFinding> {
+pub(super) fn around(
+    environment: &[(OsString, OsString)],
+    settings: &Settings,
+) -> Vec<DoctorFinding> {
     let mut findings = vec![login()];
-    findings.extend(user());
+    findings.extend(user(settings));
     findings.extend(outer_session());
     findings.push(dropped(environment));
     findings.push(containment());
@@ -110,8 +114,9 @@ fn is_set(name: &&str) -> bool {
 }
 
 /// Returns a warning if the user is root.
-fn user() -> Option<DoctorFinding> {
-    if !rustix::process::getuid().is_root() {
+fn user(settings: &Settings) -> Option<DoctorFinding> {
+    // In a sandbox, the agent changes only the project, and root may skip all permissions.
+    if !rustix::process::getuid().is_root() || settings.sandbox.kind.is_on() {
         return None;
     }
     let sandboxed = env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");

@@ -17,6 +17,7 @@ use super::configured::{AFTER_TRUST, DoctorConfig, problem};
 use super::finding::DoctorFinding;
 use crate::agent::environment::{CheckEnvironment, for_checks, set_temp};
 use crate::app::locked_run::temp_folder;
+use crate::commands::sandbox::OpenSandbox;
 use crate::error::Failure;
 use crate::process::{CommandEnd, Containment, StopHandle, run_to_end, shell};
 use crate::runtime::effects::check_runner::{CheckRunner, cannot_start};
@@ -145,6 +146,12 @@ pub(super) async fn run(
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))?;
     let temp = temp_folder(Some(project))?;
+    // As in a run, the checks run in the sandbox that the settings name.
+    let is_on = configured.settings.sandbox.kind.is_on();
+    let open = match is_on.then(|| OpenSandbox::open(project)).transpose() {
+        Ok(open) => open,
+        Err(failure) => return Ok(vec![problem("checks", &failure)]),
+    };
     let mut findings = Vec::new();
     for command in &verify.commands {
         let checks = CheckRunner {
@@ -152,7 +159,7 @@ pub(super) async fn run(
             project: project.to_owned(),
             environment: all.clone(),
             containment: Containment::choose(None),
-            sandbox: None,
+            sandbox: open.as_ref().map(OpenSandbox::sandbox),
             folder: folder.path().to_owned(),
             temp: temp.handle(),
             secrets: secrets::of_config(&configured.resolved)?,

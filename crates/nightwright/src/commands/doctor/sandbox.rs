@@ -6,7 +6,7 @@ use nightwright_core::settings::{SandboxKind, Settings};
 
 use super::configured;
 use super::finding::DoctorFinding;
-use crate::commands::sandbox::OpenSandbox;
+use crate::commands::sandbox::{OpenSandbox, failure};
 use crate::error::Failure;
 use crate::sandbox::{SandboxError, try_bubblewrap};
 
@@ -14,7 +14,7 @@ use crate::sandbox::{SandboxError, try_bubblewrap};
 pub(super) async fn sandbox(project: &Path, settings: &Settings) -> DoctorFinding {
     let (project, kind) = (project.to_owned(), settings.sandbox.kind);
     let trying = tokio::task::spawn_blocking(move || match kind {
-        SandboxKind::Off => try_bubblewrap().map_err(Failure::from),
+        SandboxKind::Off => try_bubblewrap(&project).map_err(|error| failure(&error)),
         SandboxKind::Bwrap => test(&project),
     });
     let works = trying.await.unwrap_or_else(|error| Err(Failure::trouble(error.to_string())));
@@ -41,5 +41,5 @@ fn test(project: &Path) -> Result<(), Failure> {
     if differences.is_empty() {
         return Ok(());
     }
-    Err(SandboxError::Unsafe(differences).into())
+    Err(failure(&SandboxError::Unsafe(differences)))
 }

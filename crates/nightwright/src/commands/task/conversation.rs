@@ -31,7 +31,7 @@ use crate::error::Failure;
 use crate::hex::hex;
 use crate::paste::from_here;
 use crate::process::Survivors;
-use crate::process::terminal::{self, TerminalCommand, TerminalExit};
+use crate::process::terminal::{self, TerminalCommand, TerminalExit, TerminalKind};
 use crate::random;
 use crate::secrets;
 use crate::store::temp_folder::TempFolder;
@@ -92,6 +92,7 @@ impl Conversation {
                 environment: with_temp(environment, &temp)?,
                 directory: self.task.project().to_owned(),
                 mark: mark(),
+                terminal: TerminalKind::Inherited,
             };
             let exited = terminal::run_on_terminal(&command).await;
             let exited = exited.map_err(|error| {

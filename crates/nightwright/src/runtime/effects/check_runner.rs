@@ -28,7 +28,7 @@ use crate::files;
 use crate::process::{
     CommandEnd, CommandLog, Containment, FinishedCommand, Launch, StopHandle, run_and_log, shell,
 };
-use crate::sandbox::{Entered, Sandbox, SandboxedProgram};
+use crate::sandbox::{Entered, ProgramKind, Sandbox, SandboxedProgram};
 use crate::store::temp_folder::TempHandle;
 
 /// Maximum bytes of a check's output in the journal and the next prompt.
@@ -212,8 +212,8 @@ impl CheckRunner {
         room: PathBuf,
     ) -> Result<(Launch, Option<Entered>), String> {
         let Some(sandbox) = self.sandbox.clone() else { return Ok((launch, None)) };
-        let access = Access::ReadWrite;
-        let program = SandboxedProgram { launch, access, room, shown: Vec::new() };
+        let (kind, access) = (ProgramKind::Check, Access::ReadWrite);
+        let program = SandboxedProgram { launch, kind, access, room, shown: Vec::new() };
         // Looks at many files, and asks git.
         let entering = tokio::task::spawn_blocking(move || sandbox.enter(program));
         let entered = entering.await.map_err(|error| error.to_string())?;

@@ -34,6 +34,19 @@ const ATTACKS: &[(&str, &str)] = &[
         "mkdir -p .nightwright && echo > .nightwright/config.toml",
     ),
     ("put a link in a protected place", "ln -sf /etc/passwd .mcp.json"),
+    ("name objects elsewhere", "echo OUTSIDE/objects > .git/objects/info/alternates"),
+    ("move the objects away", "mv .git/objects .git/o && mkdir -p .git/objects/info"),
+    ("redirect another worktree", "echo ../evil > .git/worktrees/other/commondir"),
+    ("destroy another worktree", "rm -rf .git/worktrees/other && test ! -e .git/worktrees/other"),
+    ("configure a worktree", "echo x > .git/config.worktree"),
+    ("plant a hook where a setting points", "mkdir -p .githooks && echo x > .githooks/pre-commit"),
+    ("write an included configuration", "echo '[core]' > .gitconfig"),
+    ("configure a submodule", "echo x >> .git/modules/lib/config"),
+    ("replace the link of a submodule", "rm lib/.git && mkdir lib/.git"),
+    ("read another folder", "ls OUTSIDE | grep present"),
+    ("write to the real home", "echo x > REAL/planted && test -e REAL/.ssh/id"),
+    ("instruct the agent everywhere", "echo x > REAL/.claude/CLAUDE.md"),
+    ("see the sockets of the system", "ls -A /run | grep -v '^nightwright$' | grep ."),
     ("write to the system", "touch /usr/planted"),
     ("write to the root", "mkdir /planted"),
     ("write to /etc", "touch /etc/planted"),
@@ -53,6 +66,15 @@ const AS_ROOT: &[(&str, &str)] = &[
     ("create a device", "mknod device c 1 3 && echo x > device"),
     ("read a disk", "cat /dev/vda /dev/sda /dev/nvme0n1 | head -c 1 | wc -c | grep 1"),
     ("trace a process outside", "head -c 1 /proc/$(cat STATE-PID)/maps"),
+    (
+        "write through the root of another process",
+        "echo x > /proc/1/root/OUTSIDE/planted && test -e OUTSIDE/planted",
+    ),
+    ("change a setting of the kernel", "v=$(cat SYS/vm/swappiness) && echo $v > SYS/vm/swappiness"),
+    (
+        "name a program for crashes",
+        "v=$(cat SYS/kernel/core_pattern) && echo \"$v\" > SYS/kernel/core_pattern",
+    ),
 ];
 
 /// Attacks that gain nothing without a sandbox either on some machines, such as those on
@@ -68,15 +90,39 @@ const WITHOUT_CONTROL: &[&str] = &[
     "write to the system",
     "write to the root",
     "write to /etc",
+    // In a container, these files may be read-only.
+    "change a setting of the kernel",
+    "name a program for crashes",
+    "write through the root of another process",
 ];
+
+/// Adds a hooks folder, an included file, a worktree and a submodule to the repository.
+fn add_parts(env: &TestEnv) {
+    let project = env.project();
+    let run = |arguments: &[&str]| git(&project, arguments);
+    run(&["init", "--quiet", "--initial-branch=main"]);
+    run(&["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    run(&["config", "core.hooksPath", ".githooks"]);
+    run(&["config", "include.path", "../.gitconfig"]);
+    run(&["worktree", "add", "--quiet", "-b", "side", env.path("outside/other").to_str().unwrap()]);
+    let (lib, module) = (project.join("lib"), project.join(".git/modules/lib"));
+    fs::create_dir(&lib).unwrap();
+    git(&lib, &["init", "--quiet"]);
+    fs::create_dir(project.join(".git/modules")).unwrap();
+    fs::rename(lib.join(".git"), &module).unwrap();
+    fs::write(lib.join(".git"), "gitdir: ../.git/modules/lib\n").unwrap();
+    git(&lib, &["config", "core.worktree", "../../../lib"]);
+}
 
 /// Runs one attack, and returns whether it gained something.
 fn gains(attack: &str, kind: &str) -> bool {
     let env = TestEnv::new();
-    git(&env.project(), &["init", "--quiet", "--initial-branch=main"]);
+    fs::create_dir(env.path("outside")).unwrap();
+    add_parts(&env);
     fs::create_dir(env.project().join(".claude")).unwrap();
     fs::create_dir(env.path("home/.ssh")).unwrap();
-    fs::create_dir(env.path("outside")).unwrap();
+    fs::create_dir_all(env.path("home/.claude")).unwrap();
+    fs::write(env.path("home/.claude/CLAUDE.md"), "mine").unwrap();
     fs::write(env.path("outside/present"), "").unwrap();
     fs::write(env.path("home/.ssh/id"), "secret").unwrap();
     fs::write(env.path("home/.npmrc"), "//r/:_authToken=abc\n").unwrap();
@@ -85,11 +131,13 @@ fn gains(attack: &str, kind: &str) -> bool {
         .replace("STATE-PID", &env.word("project/pid"))
         .replace("STATE", &env.word("state"))
         .replace("REAL", &env.word("home"))
+        .replace("SYS", "/proc/sys")
         .replace("OUTSIDE", &env.word("outside"));
     let line = format!("( {attack} ) > said.txt 2>&1 && echo yes > gained.txt");
     let run = env.rehearse(&script(&line), "1", &["--sandbox", kind, "--no-baseline"]);
     // A forged journal ends the run.
     assert!(matches!(run.code, Some(0 | 1)), "{}", run.err);
+    assert!(env.project().join("said.txt").exists(), "the attack did not start: {}", run.err);
     env.project().join("gained.txt").exists()
 }
 

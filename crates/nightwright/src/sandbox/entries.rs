@@ -11,13 +11,13 @@ use nightwright_core::sandbox::facts::{Entries, Entry, FileKind, Link};
 const MAX_LINKS: usize = 40;
 
 /// Looks at all paths.
-pub(super) fn look_at_all(paths: impl IntoIterator<Item = PathBuf>) -> Entries {
-    let found = paths.into_iter().filter_map(|path| Some((path.clone(), look_at(&path)?)));
+pub(super) fn entries_at(paths: impl IntoIterator<Item = PathBuf>) -> Entries {
+    let found = paths.into_iter().filter_map(|path| Some((path.clone(), entry_at(&path)?)));
     Entries(found.collect())
 }
 
 /// Returns what exists at an absolute path.
-pub(super) fn look_at(path: &Path) -> Option<Entry> {
+pub(super) fn entry_at(path: &Path) -> Option<Entry> {
     let mut real = PathBuf::from("/");
     let mut links = Vec::new();
     let mut rest: VecDeque<OsString> = parts(path).into();
@@ -82,12 +82,12 @@ mod tests {
         symlink("a", root.join("relative")).unwrap();
         symlink(root.join("relative/b"), root.join("absolute")).unwrap();
         symlink("circle", root.join("circle")).unwrap();
-        let found = look_at(&root.join("absolute/../b/file")).unwrap();
+        let found = entry_at(&root.join("absolute/../b/file")).unwrap();
         assert_eq!((found.real, found.kind), (root.join("a/b/file"), FileKind::File));
         let links: Vec<_> = found.links.iter().map(|link| link.at.clone()).collect();
         assert_eq!(links, [root.join("absolute"), root.join("relative")]);
-        assert_eq!(look_at(&root.join("circle")), None);
-        assert_eq!(look_at(&root.join("missing")), None);
-        assert_eq!(look_at(&root.join("a")).unwrap().kind, FileKind::Folder);
+        assert_eq!(entry_at(&root.join("circle")), None);
+        assert_eq!(entry_at(&root.join("missing")), None);
+        assert_eq!(entry_at(&root.join("a")).unwrap().kind, FileKind::Folder);
     }
 }
