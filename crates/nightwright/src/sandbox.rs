@@ -164,7 +164,7 @@ impl Sandbox {
     pub fn open(spec: &SandboxSpec<'_>) -> Result<Option<Self>, SandboxError> {
         let settings = &spec.settings.sandbox;
         match settings.kind {
-            SandboxKind::Off => return Ok(None),
+            SandboxKind::Off | SandboxKind::External => return Ok(None),
             SandboxKind::Bwrap => {}
         }
         let program = find_bwrap().ok_or(SandboxError::NoProgram)?;

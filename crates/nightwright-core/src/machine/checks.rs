@@ -10,6 +10,7 @@ use crate::input::{CheckPurpose, CheckReport, CheckResult, CheckVerdict};
 use crate::outcome::Outcome;
 use crate::phrases;
 use crate::policy::check_history::Measurement;
+use crate::sandbox::hints;
 use crate::units::Ticket;
 
 impl Machine {
@@ -33,6 +34,8 @@ impl Machine {
             withheld,
             changed,
             warnings,
+            outside,
+            host_needs,
         } = report;
         match purpose {
             CheckPurpose::Baseline => {}
@@ -53,6 +56,7 @@ impl Machine {
             fingerprint,
             outputs,
             flaky,
+            outside,
         });
         if self.discards_results(purpose) {
             return self.advance();
@@ -63,6 +67,10 @@ impl Machine {
                     results.iter().find_map(|one| baseline::cannot_run(one, &withheld))
                 {
                     return self.finish(Outcome::ChecksCannotRun { why }, None);
+                }
+                if let Some(why) = hints::sentence(&host_needs) {
+                    let settings = hints::lines(&host_needs, &self.ledger.settings);
+                    return self.finish(Outcome::CheckNeedsHost { why, settings }, None);
                 }
                 for warning in results.iter().filter_map(baseline::warning) {
                     self.warn(warning);
@@ -106,6 +114,7 @@ impl Machine {
             fingerprint,
             outputs: Vec::new(),
             flaky: Vec::new(),
+            outside: Vec::new(),
         });
         self.reject_failed(&results);
         self.advance();

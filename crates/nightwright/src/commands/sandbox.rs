@@ -118,7 +118,7 @@ impl OpenSandbox {
     /// Opens it even if the settings turn it off.
     pub(super) fn open(project: &Path) -> Result<Self, Failure> {
         let (mut settings, variables) = settings(project)?;
-        if !settings.sandbox.kind.is_on() {
+        if !settings.sandbox.kind.is_made_here() {
             settings.sandbox.kind = SandboxKind::Bwrap;
         }
         let environment = agent_program::environment(Dialect::Claude, &settings, &variables);

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nightwright_core::settings::SandboxKind;
 use nightwright_core::stream::dialect::claude;
 use nightwright_core::stream::version::VersionSupport;
 
@@ -71,9 +72,12 @@ pub(super) fn command(text: &str, project: &Path) -> DoctorFinding {
 }
 
 /// Reports on the environment of the agent.
-pub(super) fn around(environment: &[(OsString, OsString)]) -> Vec<DoctorFinding> {
+pub(super) fn around(
+    environment: &[(OsString, OsString)],
+    sandbox: SandboxKind,
+) -> Vec<DoctorFinding> {
     let mut findings = vec![login()];
-    findings.extend(user());
+    findings.extend(user(sandbox));
     findings.extend(outer_session());
     findings.push(dropped(environment));
     findings.push(containment());
@@ -109,9 +113,9 @@ fn is_set(name: &&str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Returns a warning if the user is root.
-fn user() -> Option<DoctorFinding> {
-    if !rustix::process::getuid().is_root() {
+/// Returns a warning if the user is root, and no sandbox holds the agent.
+fn user(sandbox: SandboxKind) -> Option<DoctorFinding> {
+    if !rustix::process::getuid().is_root() || sandbox.is_on() {
         return None;
     }
     let sandboxed = env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");
