@@ -10,6 +10,7 @@ use regex::Regex;
 
 use crate::check_command::first_program;
 use crate::input::{CheckPurpose, CheckResult, CheckVerdict};
+use crate::phrases;
 use crate::stream::outcome::ProcessExit;
 use crate::units::human;
 
@@ -100,6 +101,11 @@ fn needed_variable<'a>(output: &str, withheld: &'a [String]) -> Option<&'a str> 
     words.find_map(|word| withheld.iter().find(|name| *name == word)).map(String::as_str)
 }
 
+/// Whether a check that ran in a sandbox is compared with a run outside.
+pub fn is_compared(result: &CheckResult) -> bool {
+    !result.outside && matches!(result.verdict, CheckVerdict::Failed { .. })
+}
+
 /// Whether a later run on the same files may reuse this result.
 ///
 /// A failure may have a cause outside the files: a service, a dependency, a variable. If that cause
@@ -177,6 +183,11 @@ pub fn warning(result: &CheckResult) -> Option<String> {
 
 /// The result as a short sentence: `` `cargo test` failed: 2 of 14 ``.
 pub fn sentence(result: &CheckResult) -> String {
+    let outside = if result.outside { phrases::OUTSIDE } else { "" };
+    format!("{}{outside}", plain_sentence(result))
+}
+
+fn plain_sentence(result: &CheckResult) -> String {
     let command = &result.command;
     match status(result) {
         BaselineStatus::Passes => format!("`{command}` passed"),
@@ -239,6 +250,7 @@ mod tests {
             tests: test_counts::of(output),
             log: None,
             duration: Duration::from_mins(5),
+            outside: false,
         }
     }
 

@@ -135,7 +135,15 @@ mod tests {
     fn ended(verdict: CheckVerdict, output: &str) -> CheckResult {
         let (tests, output) = (test_counts::of(output), output.to_owned());
         let command = "make test".to_owned();
-        CheckResult { command, verdict, output, tests, log: None, duration: Duration::ZERO }
+        CheckResult {
+            command,
+            verdict,
+            output,
+            tests,
+            log: None,
+            duration: Duration::ZERO,
+            outside: false,
+        }
     }
 
     fn failed(output: &str) -> CheckResult {

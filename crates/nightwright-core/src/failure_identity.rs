@@ -113,7 +113,15 @@ mod tests {
 
     fn ended(verdict: CheckVerdict, output: &str) -> CheckResult {
         let (command, output) = ("make test".to_owned(), output.to_owned());
-        CheckResult { command, verdict, output, tests: None, log: None, duration: Duration::ZERO }
+        CheckResult {
+            command,
+            verdict,
+            output,
+            tests: None,
+            log: None,
+            duration: Duration::ZERO,
+            outside: false,
+        }
     }
 
     fn of(output: &str) -> String {

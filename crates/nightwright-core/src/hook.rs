@@ -200,6 +200,7 @@ mod tests {
                 ("auth", "error"),
                 ("bad_agent", "error"),
                 ("checks_cannot_run", "error"),
+                ("check_needs_host", "error"),
                 ("hook_abort", "error"),
                 ("limit_wait_too_long", "error"),
                 ("disk_full", "error"),

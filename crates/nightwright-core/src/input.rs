@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{StopSource, StopWhen};
 use crate::principles::Principles;
+use crate::sandbox::hints::HostNeeds;
 use crate::settings::{ChangeSource, SettingChange};
 use crate::stream::news::{AgentNews, AttemptReport, Blocker};
 use crate::test_counts::TestCounts;
@@ -271,6 +272,11 @@ pub struct CheckReport {
     pub changed: Vec<String>,
     /// Oddities found while the checks ran.
     pub warnings: Vec<String>,
+    /// The results outside the sandbox of the checks that failed inside. Only the checks before
+    /// the first iteration are compared like this.
+    pub outside: Vec<CheckResult>,
+    /// Those of them that passed outside, with what they need.
+    pub host_needs: Vec<HostNeeds>,
 }
 
 /// The result of one check.
@@ -293,6 +299,9 @@ pub struct CheckResult {
     #[serde(with = "crate::units::millis", rename = "duration_ms")]
     #[schemars(with = "u64")]
     pub duration: Duration,
+    /// Whether it ran outside the sandbox of the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
 }
 
 impl CheckResult {
@@ -305,6 +314,7 @@ impl CheckResult {
             tests: None,
             log: None,
             duration: Duration::ZERO,
+            outside: false,
         }
     }
 

@@ -111,6 +111,7 @@ mod tests {
             tests: None,
             log: None,
             duration: Duration::ZERO,
+            outside: false,
         };
         of(&[result]).pop().map(|obstacle| obstacle.text)
     }
@@ -158,7 +159,8 @@ mod tests {
             let verdict = CheckVerdict::Failed { how: ProcessExit::Code(1) };
             let (command, output) = ("npm test".to_owned(), output.to_owned());
             let (tests, log, duration) = (None, None, Duration::ZERO);
-            let result = CheckResult { command, verdict, output, tests, log, duration };
+            let outside = false;
+            let result = CheckResult { command, verdict, output, tests, log, duration, outside };
             of(&[result])[0].is_local
         };
         assert!(is_local("connect ECONNREFUSED 127.0.0.1:3000"));

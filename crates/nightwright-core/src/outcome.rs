@@ -112,6 +112,13 @@ pub enum Outcome {
         /// The check, and what is missing.
         why: String,
     },
+    /// A check fails in the sandbox and passes outside.
+    CheckNeedsHost {
+        /// The check, and what it needs.
+        why: String,
+        /// The lines of configuration that give the checks what they need.
+        settings: Vec<String>,
+    },
     /// A hook aborted the run.
     HookAbort {
         /// The hook, and how it aborted the run.
@@ -280,6 +287,7 @@ impl Outcome {
             Self::Auth { .. } => "auth",
             Self::BadAgent { .. } => "bad_agent",
             Self::ChecksCannotRun { .. } => "checks_cannot_run",
+            Self::CheckNeedsHost { .. } => "check_needs_host",
             Self::HookAbort { .. } => "hook_abort",
             Self::LimitWaitTooLong { .. } => "limit_wait_too_long",
             Self::DiskFull { .. } => "disk_full",
@@ -310,6 +318,7 @@ impl Outcome {
             | Self::Auth { .. }
             | Self::BadAgent { .. }
             | Self::ChecksCannotRun { .. }
+            | Self::CheckNeedsHost { .. }
             | Self::HookAbort { .. }
             | Self::LimitWaitTooLong { .. }
             | Self::DiskFull { .. }
@@ -333,7 +342,7 @@ impl Outcome {
     }
 
     /// Returns the exit code of the program. Exit code 2 means that the run could not start as
-    /// requested: a usage error, or a check that cannot run.
+    /// requested: a usage error, or a check that cannot run or needs more than its sandbox has.
     pub fn exit_code(&self, strictness: Strictness) -> u8 {
         let unfinished = |code| match strictness {
             Strictness::Lenient => 0,
@@ -347,10 +356,15 @@ impl Outcome {
             OutcomeClass::Blocked => unfinished(5),
             OutcomeClass::Unverified => unfinished(6),
             OutcomeClass::Stopped => unfinished(7),
-            OutcomeClass::Failed if matches!(self, Self::ChecksCannotRun { .. }) => 2,
+            OutcomeClass::Failed if self.is_refusal() => 2,
             OutcomeClass::Failed => 1,
             OutcomeClass::Interrupted => 130,
         }
+    }
+
+    /// Whether the run could not start because of its checks.
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::ChecksCannotRun { .. } | Self::CheckNeedsHost { .. })
     }
 
     /// How good the outcome is, for the symbol in front of its sentence.
@@ -411,6 +425,12 @@ pub fn samples() -> Vec<Outcome> {
         Outcome::BadAgent { why: "error: unknown option '--color'".to_owned() },
         Outcome::ChecksCannotRun {
             why: "`cargo test` cannot run: `cargo` is not installed".to_owned(),
+        },
+        Outcome::CheckNeedsHost {
+            why: "`make e2e` fails in the sandbox and passes outside; it needs write access to \
+                  `/srv/e2e`"
+                .to_owned(),
+            settings: vec!["sandbox.write = [\"/srv/e2e\"]".to_owned()],
         },
         Outcome::HookAbort { why: "`started` exited with 2".to_owned() },
         Outcome::LimitWaitTooLong { until: Some(Timestamp::UNIX_EPOCH) },

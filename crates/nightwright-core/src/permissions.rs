@@ -10,7 +10,8 @@ pub mod usual;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{AgentSettings, Settings};
+use crate::phrases;
+use crate::settings::{AgentSettings, SandboxKind, Settings};
 
 /// The number of commands named in one sentence.
 const MAX_NAMED: usize = 7;
@@ -96,15 +97,30 @@ pub fn granted(settings: &Settings) -> Vec<String> {
 /// The first line of a run in a sandbox.
 pub fn describe_sandbox(settings: &Settings) -> Option<String> {
     let kind = settings.sandbox.kind;
-    kind.is_on().then(|| {
-        let may = match settings.agent.permissions {
-            Permissions::Bypass => "The agent may do anything inside this project",
-            Permissions::None | Permissions::Edits | Permissions::Usual => {
-                "The agent can change only this project"
-            }
-        };
-        format!("Sandbox: {}. {may}; the network is not restricted.", kind.name())
-    })
+    let is_free = settings.agent.permissions == Permissions::Bypass;
+    let may = match kind {
+        SandboxKind::Off => return None,
+        SandboxKind::External if is_free => "The agent may do anything on this machine.",
+        SandboxKind::External => "nightwright does not add a sandbox.",
+        SandboxKind::Bwrap if is_free => {
+            "The agent may do anything inside this project; the network is not restricted."
+        }
+        SandboxKind::Bwrap => {
+            "The agent can change only this project; the network is not restricted."
+        }
+    };
+    let outside = outside(settings).map(|text| format!(" {text}")).unwrap_or_default();
+    Some(format!("Sandbox: {}. {may}{outside}", kind.name()))
+}
+
+/// The checks that run outside the sandbox, as a sentence.
+fn outside(settings: &Settings) -> Option<String> {
+    let outside = settings.checks_outside();
+    match outside.as_slice() {
+        [] => None,
+        [one] => Some(format!("The check `{one}` runs outside.")),
+        several => Some(format!("These checks run outside: {}.", phrases::commands(several))),
+    }
 }
 
 /// The rules of the level alone.
@@ -126,8 +142,11 @@ fn of_level(settings: &Settings) -> Vec<String> {
 pub fn describe(settings: &Settings) -> String {
     let agent = &settings.agent;
     let mut text = match agent.permissions {
-        Permissions::Bypass if settings.sandbox.kind.is_on() => {
+        Permissions::Bypass if settings.sandbox.kind.is_made_here() => {
             "The agent may do anything inside this project.".to_owned()
+        }
+        Permissions::Bypass if settings.sandbox.kind.is_on() => {
+            "The agent may do anything on this machine.".to_owned()
         }
         Permissions::Bypass => {
             "The agent may do everything without asking, and there is no sandbox.".to_owned()
@@ -291,6 +310,39 @@ mod tests {
             describe(&bare),
             "The agent may edit files. Everything else is denied unless the project's agent \
              settings allow it."
+        );
+    }
+
+    #[test]
+    fn the_start_of_a_run_says_which_sandbox_it_has_and_which_checks_run_outside() {
+        let line = |kind, permissions, outside: &[&str]| {
+            let mut settings = settings(permissions, &[], &[]);
+            settings.sandbox.kind = kind;
+            settings.verify.commands = strings(&["make", "make e2e", "make db"]);
+            settings.verify.outside = strings(outside);
+            describe_sandbox(&settings)
+        };
+        let bwrap = "Sandbox: bwrap. The agent may do anything inside this project; the network \
+                     is not restricted.";
+        let (bypass, usual) = (Permissions::Bypass, Permissions::Usual);
+        assert_eq!(line(SandboxKind::Off, bypass, &["make e2e"]), None);
+        assert_eq!(line(SandboxKind::Bwrap, bypass, &[]).as_deref(), Some(bwrap));
+        assert_eq!(
+            line(SandboxKind::Bwrap, bypass, &["make e2e"]),
+            Some(format!("{bwrap} The check `make e2e` runs outside."))
+        );
+        assert_eq!(
+            line(SandboxKind::Bwrap, bypass, &["make db", "make e2e", "gone"]),
+            Some(format!("{bwrap} These checks run outside: `make e2e`, `make db`."))
+        );
+        // Everything runs on the same machine.
+        assert_eq!(
+            line(SandboxKind::External, bypass, &["make e2e"]).as_deref(),
+            Some("Sandbox: external. The agent may do anything on this machine.")
+        );
+        assert_eq!(
+            line(SandboxKind::External, usual, &[]).as_deref(),
+            Some("Sandbox: external. nightwright does not add a sandbox.")
         );
     }
 

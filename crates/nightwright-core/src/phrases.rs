@@ -15,7 +15,8 @@ mod rehearsal;
 use std::time::Duration;
 
 pub use self::check::{
-    CHECKS_PASSED, check, check_before, check_verdict, check_with_tests, failing, failing_curve,
+    CHECKS_PASSED, OUTSIDE, check, check_before, check_verdict, check_with_tests, failing,
+    failing_curve,
 };
 pub use self::claim::{
     NO_BUDGET_FOR_VERDICT, accepted, claim_outcome, claimed_by, gate_result, verdict,

@@ -135,6 +135,9 @@ pub struct RunParameters {
     pub checks: Vec<String>,
     /// Number of checks beyond those listed.
     pub more_checks: u32,
+    /// Those that run outside the sandbox.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks_outside: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

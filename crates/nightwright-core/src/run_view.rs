@@ -139,6 +139,8 @@ pub struct RunFacts {
     pub agent: AgentFacts,
     /// The kind of the sandbox, including later changes.
     pub sandbox: SandboxKind,
+    /// The checks that run outside the sandbox, as the run started.
+    pub checks_outside: Vec<String>,
     /// The user's command line that replaces the default agent program.
     pub agent_command: Option<String>,
     /// The file in which an iteration leaves notes for the next.

@@ -16,6 +16,7 @@ pub mod environment;
 pub mod explain;
 pub mod facts;
 pub mod git_settings;
+pub mod hints;
 pub mod lists;
 pub mod mounts;
 pub mod package_settings;

@@ -12,6 +12,7 @@
 
 pub mod amounts;
 mod apply;
+mod checks;
 pub mod edit;
 mod error;
 mod field;

@@ -218,7 +218,7 @@ impl Sandbox {
     pub fn open(spec: &SandboxSpec<'_>) -> Result<Option<Self>, SandboxError> {
         let settings = &spec.settings.sandbox;
         match settings.kind {
-            SandboxKind::Off => return Ok(None),
+            SandboxKind::Off | SandboxKind::External => return Ok(None),
             SandboxKind::Bwrap => {}
         }
         if spec.project.to_str().is_none() {

@@ -162,12 +162,16 @@ pub fn settings(project: &Path, layer: &ConfigLayer) -> Vec<TrustItem> {
         .collect()
 }
 
-/// Returns the settings of a layer that are looser than the user's own. They need an approval to
+/// Returns the settings of a layer that are looser than the user's own, or than a default. They need an approval to
 /// take effect, but a run starts without it.
-pub fn looser_settings(project: &Path, layer: &ConfigLayer, user: &ConfigLayer) -> Vec<TrustItem> {
+pub fn looser_settings(
+    project: &Path,
+    layer: &ConfigLayer,
+    user: Option<&ConfigLayer>,
+) -> Vec<TrustItem> {
     let item = |looser: LooserValue<'_>| {
-        let LooserValue { key, value, users } = looser;
-        let shown = format!("{key} = {value}, looser than yours ({users})");
+        let LooserValue { key, value, bound } = looser;
+        let shown = format!("{key} = {value}, looser than {}", bound.words());
         bound_item(project, layer, key, value, shown)
     };
     tightening::looser(layer, user).into_iter().map(item).collect()

@@ -49,6 +49,10 @@ event_group! {
             /// one although the project did not change.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             flaky: Vec<String>,
+            /// The results outside the sandbox of the checks that failed inside, before the first
+            /// iteration.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            outside: Vec<CheckResult>,
         },
         /// The gate inspected the changes since the start of the run for tampering.
         "changes_inspected" => ChangesInspected {

@@ -179,10 +179,12 @@ fn gate() -> Vec<Event> {
                 tests: Some(TestCounts { failed: 2, total: 14 }),
                 log: Some("checks/002-1.log".to_owned()),
                 duration: Duration::from_millis(48_120),
+                outside: false,
             }],
             fingerprint: Fingerprint("c01d5eed".to_owned()),
             outputs: vec!["coverage.xml".to_owned()],
             flaky: vec!["cargo test".to_owned()],
+            outside: Vec::new(),
         }),
         Event::Gate(GateEvent::ChangesInspected {
             findings: vec![TamperFinding {

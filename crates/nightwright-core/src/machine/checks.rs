@@ -11,6 +11,7 @@ use crate::input::{CheckPurpose, CheckReport, CheckResult, CheckVerdict};
 use crate::outcome::Outcome;
 use crate::phrases;
 use crate::policy::check_history::Measurement;
+use crate::sandbox::hints;
 use crate::units::Ticket;
 
 impl Machine {
@@ -34,6 +35,8 @@ impl Machine {
             withheld,
             changed,
             warnings,
+            outside,
+            host_needs,
         } = report;
         match purpose {
             CheckPurpose::Baseline => {}
@@ -54,6 +57,7 @@ impl Machine {
             fingerprint,
             outputs,
             flaky,
+            outside,
         });
         if self.discards_results(purpose) {
             return self.advance();
@@ -64,6 +68,10 @@ impl Machine {
                     results.iter().find_map(|one| baseline::cannot_run(one, &withheld))
                 {
                     return self.finish(Outcome::ChecksCannotRun { why }, None);
+                }
+                if let Some(why) = hints::sentence(&host_needs) {
+                    let settings = hints::lines(&host_needs, &self.ledger.settings);
+                    return self.finish(Outcome::CheckNeedsHost { why, settings }, None);
                 }
                 for warning in results.iter().filter_map(baseline::warning) {
                     self.warn(warning);
@@ -107,6 +115,7 @@ impl Machine {
             fingerprint,
             outputs: Vec::new(),
             flaky: Vec::new(),
+            outside: Vec::new(),
         });
         self.reject_failed(&results);
         self.advance();

@@ -25,6 +25,8 @@ pub enum ResumeRefusal {
     NotCrashed,
     /// The run completed, and the user did not request more work.
     Completed,
+    /// A check needs more than the sandbox has, and the sandbox and the checks stay the same.
+    NeedsHost,
     /// This limit is used up and has to be raised.
     Limit(Outcome),
 }
@@ -49,7 +51,12 @@ impl Machine {
                 Some(ResumeRefusal::Completed)
             }
             ResumePolicy::IfUnfinished | ResumePolicy::Always => {
-                self.limit_in_the_way(outcome?, changes)
+                let outcome = outcome?;
+                let same_checks = || !changes.iter().any(|(_, change)| change.is_about_checks());
+                if matches!(outcome, Outcome::CheckNeedsHost { .. }) && same_checks() {
+                    return Some(ResumeRefusal::NeedsHost);
+                }
+                self.limit_in_the_way(outcome, changes)
             }
         }
     }
@@ -81,6 +88,9 @@ impl Machine {
             return;
         }
         let ended = matches!(self.ledger.phase, Phase::Ended(_));
+        // A baseline that ended the run is repeated, with the changed checks or sandbox.
+        let repeats = matches!(self.ledger.phase, Phase::Ended(Outcome::CheckNeedsHost { .. }));
+        self.live.baseline_taken &= !repeats;
         let why = if ended { Continuation::AfterEnd } else { Continuation::AfterCrash };
         self.record(RunEvent::Continued { why });
         for (source, change) in changes {

@@ -25,6 +25,7 @@ mod progress;
 mod recovery;
 mod resume;
 mod review;
+mod sandbox;
 mod session;
 mod slow_checks;
 mod status;

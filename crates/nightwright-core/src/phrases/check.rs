@@ -27,8 +27,12 @@ pub const CHECKS_PASSED: &str = "the checks passed";
 
 /// A check with its result: `` `cargo test` failed (exit 101) ``.
 pub fn check(result: &CheckResult) -> String {
-    format!("`{}` {}", result.command, check_verdict(&result.verdict))
+    let outside = if result.outside { OUTSIDE } else { "" };
+    format!("`{}` {}{outside}", result.command, check_verdict(&result.verdict))
 }
+
+/// The mark of a check that ran outside the sandbox.
+pub const OUTSIDE: &str = ", outside the sandbox";
 
 /// The result of a check with its tests: `failed (exit 101), 2 of 14 tests failed`.
 pub fn check_with_tests(verdict: &CheckVerdict, counts: Option<TestCounts>) -> String {

@@ -55,7 +55,9 @@ impl Outcome {
             Self::BadAgent { why } => {
                 format!("Cannot run the agent: {}", why.strip_prefix("error: ").unwrap_or(why))
             }
-            Self::ChecksCannotRun { why } => format!("Not started: {why}"),
+            Self::ChecksCannotRun { why } | Self::CheckNeedsHost { why, .. } => {
+                format!("Not started: {why}")
+            }
             Self::HookAbort { why } => format!("Ended by a hook: {why}"),
             Self::LimitWaitTooLong { until: Some(until) } => {
                 format!("The usage limit lasts until {until}, longer than `limits.max_wait`")

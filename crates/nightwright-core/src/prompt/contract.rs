@@ -27,10 +27,15 @@ pub(super) fn checks(user: &mut String, settings: &Settings) {
     user.push_str(
         "\nnightwright runs these commands before it accepts a claim; all must pass:\n\n",
     );
+    let outside = settings.checks_outside();
     for command in &settings.verify.commands {
-        writes(user, format_args!("- `{command}`\n"));
+        let place = if outside.contains(command) { OUTSIDE } else { "" };
+        writes(user, format_args!("- `{command}`{place}\n"));
     }
 }
+
+/// The note on a check that the agent cannot run itself.
+const OUTSIDE: &str = " (outside your sandbox; it may fail if you run it)";
 
 /// The instructions for the status file, if any.
 pub(super) fn status(user: &mut String, settings: &Settings) {

@@ -55,6 +55,7 @@ mod tests {
             tests: None,
             log: None,
             duration: Duration::ZERO,
+            outside: false,
         }
     }
 

@@ -215,7 +215,7 @@ impl ClaimSummary {
 impl CheckSummary {
     /// Summarizes a check result. The output is kept only if the check did not pass.
     fn of(result: &CheckResult, baseline: &[CheckResult]) -> Self {
-        let CheckResult { command, verdict, output, tests, duration, .. } = result;
+        let CheckResult { command, verdict, output, tests, duration, outside, log: _ } = result;
         let before = baseline.iter().find(|before| before.command == *command);
         let mut verdict = verdict.clone();
         if let CheckVerdict::NotStarted { why } = &mut verdict {
@@ -227,6 +227,7 @@ impl CheckSummary {
             verdict,
             tests: *tests,
             before: before.map(phrases::check_before),
+            outside: *outside,
             duration: *duration,
         }
     }
@@ -248,6 +249,7 @@ fn parameters(started: &RunStarted, models: &Bounded<String>) -> RunParameters {
         containment: line(containment),
         sandbox: sandbox.is_on().then(|| sandbox.name().to_owned()),
         checks: first(&settings.verify.commands, |command| line(command)),
+        checks_outside: first(&settings.checks_outside(), |command| line(command)),
         more_checks: beyond(&settings.verify.commands),
     }
 }

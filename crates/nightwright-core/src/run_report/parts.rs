@@ -66,6 +66,9 @@ pub struct CheckSummary {
     pub output: String,
     #[serde(with = "millis", rename = "duration_ms")]
     pub duration: Duration,
+    /// Whether it ran outside the sandbox of the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
 }
 
 /// The paths of a run's files.

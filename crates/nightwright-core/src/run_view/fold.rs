@@ -255,6 +255,7 @@ impl RunView {
             goal: settings.goal.trim().lines().next().unwrap_or_default().to_owned(),
             agent: agent.clone(),
             sandbox: settings.sandbox.kind,
+            checks_outside: settings.checks_outside(),
             agent_command: settings.agent.command.clone(),
             notes_file: settings.notes_file.clone(),
             list_file: settings.files.list.clone(),

@@ -137,6 +137,7 @@ impl RunView {
                 then(&hand).into_iter().chain(other_model).collect()
             }
             Outcome::ChecksCannotRun { .. } => after_checks_cannot_run(resume),
+            Outcome::CheckNeedsHost { settings, .. } => after_check_needs_host(settings),
             Outcome::HookAbort { .. } => {
                 // A run keeps the hooks that it started with.
                 let new_run = "if the hook itself is wrong, fix it and start a new run";
@@ -404,6 +405,18 @@ fn after_checks_cannot_run(resume: String) -> Vec<NextStep> {
     let install = "install what the check needs, or change the check, and start again";
     let skip = "or continue without a baseline (like --no-baseline)";
     vec![NextStep::text(install), NextStep::command(skip, resume)]
+}
+
+fn after_check_needs_host(settings: &[String]) -> Vec<NextStep> {
+    let set = settings.iter().map(|line| {
+        let (key, value) = line.split_once(" = ").unwrap_or((line, ""));
+        // The command takes a text without its quotes.
+        let value =
+            value.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(value);
+        let command = format!("nightwright config set {key} {}", shell_word(value));
+        NextStep::command(format!("to allow that, set `{line}`"), command)
+    });
+    set.chain([NextStep::text("then start the run again")]).collect()
 }
 
 /// Whether a rule applies to a command.

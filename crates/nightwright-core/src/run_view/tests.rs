@@ -124,6 +124,7 @@ impl ViewStory {
             tests: None,
             log: None,
             duration,
+            outside: false,
         };
         let purpose = CheckPurpose::Gate;
         self.then(GateEvent::ChecksStarted { purpose, commands: vec![command] }).then(
@@ -134,6 +135,7 @@ impl ViewStory {
                 fingerprint: Fingerprint("f".to_owned()),
                 outputs: Vec::new(),
                 flaky: Vec::new(),
+                outside: Vec::new(),
             },
         )
     }
@@ -274,6 +276,7 @@ fn checks_before_the_first_iteration_are_shown_as_running_until_they_are_done() 
         fingerprint: Fingerprint("f".to_owned()),
         outputs: Vec::new(),
         flaky: Vec::new(),
+        outside: Vec::new(),
     });
     let running = ViewStory::begun().then(began).then(OperatorEvent::Paused);
     assert_eq!(running.view.activity(), Activity::Checking, "they go to their end");

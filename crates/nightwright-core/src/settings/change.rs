@@ -127,6 +127,11 @@ impl SettingChange {
         self.key().starts_with("limits.")
     }
 
+    /// Whether the change affects the checks, or the sandbox that they run in.
+    pub fn is_about_checks(&self) -> bool {
+        matches!(self, Self::Checks { .. } | Self::Sandbox { .. })
+    }
+
     /// Whether the change affects what the agent may do.
     pub fn is_permission(&self) -> bool {
         matches!(

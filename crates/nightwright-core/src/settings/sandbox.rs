@@ -30,24 +30,39 @@ pub enum SandboxKind {
     Off,
     /// Linux namespaces, created by bubblewrap (`bwrap`).
     Bwrap,
+    /// This machine is the sandbox, as you say: a container or a virtual machine.
+    External,
 }
 
 impl SandboxKind {
     /// Every value of the setting.
-    pub const VALUES: &'static [&'static str] = &["off", "bwrap"];
+    pub const VALUES: &'static [&'static str] = &["off", "bwrap", "external"];
+
+    /// Every value, the loosest first. `external` gives the agent everything on this machine, and
+    /// `off` does not.
+    pub const LOOSEST_FIRST: &'static [&'static str] = &["external", "off", "bwrap"];
 
     /// The name in settings and events.
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
             Self::Bwrap => "bwrap",
+            Self::External => "external",
         }
     }
 
-    /// Whether there is a sandbox.
+    /// Whether there is a sandbox, made by nightwright or by the user.
     pub fn is_on(self) -> bool {
         match self {
             Self::Off => false,
+            Self::Bwrap | Self::External => true,
+        }
+    }
+
+    /// Whether nightwright makes the sandbox, and starts the programs inside.
+    pub fn is_made_here(self) -> bool {
+        match self {
+            Self::Off | Self::External => false,
             Self::Bwrap => true,
         }
     }
@@ -57,5 +72,20 @@ impl SandboxSettings {
     /// Whether these are the defaults, which journals leave out.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_place_in_the_order() {
+        let sorted = |names: &[&'static str]| {
+            let mut names = names.to_vec();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(sorted(SandboxKind::VALUES), sorted(SandboxKind::LOOSEST_FIRST));
     }
 }

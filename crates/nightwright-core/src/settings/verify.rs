@@ -15,6 +15,9 @@ pub struct Verify {
     /// Commands that must exit with 0. nightwright fixes them at the start, so changes by the agent
     /// have no effect.
     pub commands: Vec<String>,
+    /// Those of the commands that run outside the sandbox.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<String>,
     /// Credential variables that checks and hooks receive nevertheless; names may contain `*`.
     pub pass_environment: Vec<String>,
     /// The timeout of each command, in milliseconds.
@@ -50,6 +53,7 @@ impl Default for Verify {
     fn default() -> Self {
         Self {
             commands: Vec::new(),
+            outside: Vec::new(),
             pass_environment: Vec::new(),
             timeout: Duration::from_mins(10),
             baseline: Some(Duration::from_mins(5)),
@@ -66,6 +70,11 @@ impl Default for Verify {
 }
 
 impl Verify {
+    /// Whether this command runs outside the sandbox, if there is one.
+    pub fn runs_outside(&self, command: &str) -> bool {
+        self.outside.iter().any(|outside| outside == command)
+    }
+
     /// The timeout of one verdict of this depth.
     pub fn verdict_time(&self, depth: Depth) -> Duration {
         self.model_timeout.unwrap_or_else(|| depth.time())
@@ -73,6 +82,15 @@ impl Verify {
 }
 
 impl Settings {
+    /// The checks that run outside the sandbox that nightwright makes.
+    pub fn checks_outside(&self) -> Vec<String> {
+        if !self.sandbox.kind.is_made_here() {
+            return Vec::new();
+        }
+        let outside = |command: &&String| self.verify.runs_outside(command);
+        self.verify.commands.iter().filter(outside).cloned().collect()
+    }
+
     /// The depth of the verdict. A plan can only be judged by looking at its project, so plans get
     /// the deepest.
     pub fn verdict_depth(&self) -> Depth {

@@ -239,7 +239,15 @@ impl SampleWriter<'_> {
         );
         let verdict = CheckVerdict::Passed;
         let (output, log, duration) = (String::new(), None, Duration::from_secs(41));
-        let results = vec![CheckResult { command, verdict, output, tests: None, log, duration }];
+        let results = vec![CheckResult {
+            command,
+            verdict,
+            output,
+            tests: None,
+            log,
+            duration,
+            outside: false,
+        }];
         self.after(
             41,
             Event::Gate(GateEvent::ChecksFinished {
@@ -249,6 +257,7 @@ impl SampleWriter<'_> {
                 fingerprint: Fingerprint("5f0c9b1e".into()),
                 outputs: Vec::new(),
                 flaky: Vec::new(),
+                outside: Vec::new(),
             }),
         );
         let changes = Changes { files: 14, listed: Vec::new() };

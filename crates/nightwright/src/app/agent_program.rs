@@ -14,7 +14,7 @@ use std::path::Path;
 use nightwright_core::effect::AnswerFormat;
 use nightwright_core::event::{AgentFacts, AgentKind, CallPurpose};
 use nightwright_core::permissions::{Permissions, describe_sandbox, granted};
-use nightwright_core::settings::Settings;
+use nightwright_core::settings::{SandboxKind, Settings};
 use nightwright_core::stream::dialect::{
     AgentOptions, Dialect, Extensions, InputShape, ToolAccess,
 };
@@ -255,6 +255,10 @@ pub(crate) fn environment(
     };
     let mut environment = inherited(dialect, env::vars_os(), variables, wanted);
     keep_libraries_outside(&mut environment, Path::new(&settings.surroundings.project_root));
+    if settings.sandbox.kind == SandboxKind::External && dialect == Dialect::Claude {
+        environment.retain(|(name, _)| name != SANDBOXED);
+        environment.push((SANDBOXED.into(), "1".into()));
+    }
     let own = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
     let most = settings.agent.max_output_tokens.zip(dialect.output_tokens_variable());
     for (name, value) in own.chain(most.map(|(most, name)| (name, most.to_string()))) {

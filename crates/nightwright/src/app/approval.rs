@@ -7,7 +7,7 @@ use std::path::Path;
 use nightwright_core::display::{display_safe, one_line};
 
 use crate::config::modes::Mode;
-use crate::config::tightening::{self, LooserValue};
+use crate::config::tightening::{self, Bound, LooserValue};
 use crate::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
 use crate::console::{self, eprint_safe};
 use crate::error::Failure;
@@ -115,7 +115,8 @@ pub(super) fn settle(
     Ok(ApprovedLayers { layers, hooks, agent_files, notes })
 }
 
-/// Returns the layers without unapproved values of the project that are looser than the user's own.
+/// Returns the layers without unapproved values of the project that are looser than the user's own,
+/// or than a default.
 fn within_bounds(
     project: &Path,
     mut layers: Vec<ConfigLayer>,
@@ -124,27 +125,32 @@ fn within_bounds(
     notes: &mut Vec<String>,
 ) -> Vec<ConfigLayer> {
     let is_user = |layer: &&ConfigLayer| matches!(layer.origin(), ValueOrigin::User(_));
-    let Some(user) = layers.iter().find(is_user).cloned() else { return layers };
+    let user = layers.iter().find(is_user).cloned();
     if untrusted == UntrustedPolicy::Accept {
         return layers;
     }
     // A value that another layer overrides is not worth a note.
     let overridden = ResolvedConfig::new(layers.iter().cloned());
     for layer in &mut layers {
-        let items = trust::looser_settings(project, layer, &user);
+        let items = trust::looser_settings(project, layer, user.as_ref());
         let open = unapproved(&items, store);
         let is_open = |key: &str| open.iter().any(|(item, _)| item.is_of(key));
         let mut refused = Vec::new();
-        for LooserValue { key, value, users } in tightening::looser(layer, &user) {
+        for LooserValue { key, value, bound } in tightening::looser(layer, user.as_ref()) {
             if !is_open(key) {
                 continue;
             }
             refused.push(key);
             if overridden.origin(key) == layer.origin() {
                 let advice = from_here("run `nightwright trust` to use the project's");
+                let applies = match bound {
+                    Bound::Users(_) => "Yours",
+                    Bound::Default(_) => "The default",
+                };
                 notes.push(format!(
-                    "This project sets {key} = {value}, which is looser than yours ({users}). \
-                     Yours applies; {advice}."
+                    "This project sets {key} = {value}, which is looser than {}. {applies} \
+                     applies; {advice}.",
+                    bound.words()
                 ));
             }
         }

@@ -26,7 +26,7 @@ pub(super) async fn open(
     locked_run: &LockedRun,
     agent: &AgentFacts,
 ) -> Result<Option<Arc<Sandbox>>, SandboxError> {
-    if !spec.settings.sandbox.kind.is_on() {
+    if !spec.settings.sandbox.kind.is_made_here() {
         return Ok(None);
     }
     let (settings, project) = (spec.settings.clone(), spec.project.clone());

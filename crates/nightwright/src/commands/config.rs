@@ -194,18 +194,7 @@ fn set(
         let given = if shows { format!(" `{}`", pieces[0]) } else { String::new() };
         Failure::usage(format!("invalid value{given} for `{}`: it must be {allowed}", key.name))
     })?;
-    let old = file.read()?.unwrap_or_default();
-    // If the file is not valid TOML, the error is shown below.
-    let new = edit::set(&old, key, &value).unwrap_or_else(|_| old.clone());
-    write(file, &old, &new)?;
-    if file.layer()?.get(key.name).is_none() {
-        let (table, path) = (key.name.split('.').next().unwrap_or_default(), file.path().display());
-        return Err(Failure::usage(format!(
-            "cannot set `{}`: `{path}` has several `[[{table}]]` tables",
-            key.name
-        ))
-        .hint("edit them in the file"));
-    }
+    file.set(key, &value)?;
     if key.gated || tightening::is_bound(key.name) {
         approval::approve_setting(&place.project.find()?, &file.layer()?, key.name)?;
     }
@@ -233,23 +222,11 @@ fn unset(key: &Key, file: &ConfigFile) -> Result<(), Failure> {
     let old = file.read()?.unwrap_or_default();
     match edit::unset(&old, key) {
         Ok(Some(new)) => {
-            write(file, &old, &new)?;
+            file.replace(&old, &new)?;
             eprint_safe(&format!("{} is no longer set in {path}", key.name));
         }
         Ok(None) => eprint_safe(&format!("{} is not set in {path}", key.name)),
-        Err(_) => write(file, &old, &old)?,
+        Err(_) => file.replace(&old, &old)?,
     }
     Ok(())
-}
-
-/// Writes a configuration file, if its new contents can be parsed.
-fn write(file: &ConfigFile, old: &str, new: &str) -> Result<(), Failure> {
-    let read = |text| ConfigLayer::parse(file.origin().clone(), file.path(), text);
-    if let Err(error) = read(new) {
-        // An earlier error is shown at its position in the file.
-        let error = read(old).err().unwrap_or(error);
-        let failure = Failure::from(error);
-        return Err(failure.and(&format!("`{}` is unchanged", file.path().display())));
-    }
-    file.write(new)
 }

@@ -99,7 +99,7 @@ async fn look(
 ) -> Result<(Option<FoundProgram>, Vec<DoctorFinding>), Failure> {
     let settings = configured.map(|configured| configured.settings.clone()).unwrap_or_default();
     let (agent, mut findings) = look_at_agent(&settings, project, environment).await;
-    findings.extend(agent::around(environment, &settings));
+    findings.extend(agent::around(environment, settings.sandbox.kind));
     findings.extend(project::is_refused(project, root));
     findings.push(project::git(project, environment).await);
     let state = project::state(project);

@@ -62,8 +62,9 @@ truncated texts end with a note):
                     name of the outcome, proof of a completed run (checks, model or none), the
                     outcome in a sentence, a note, and the result of the last claim
   parameters        {task, goal, mode, only_gate, agent, agent_version, models, more_models,
-                    project, git_head, containment, sandbox, checks, more_checks}; more_... is the
-                    number of entries beyond those listed, here and below
+                    project, git_head, containment, sandbox, checks, more_checks,
+                    checks_outside}; more_... is the number of entries beyond those listed, here and
+                    below; checks_outside are those outside the sandbox, if any
   limits            as in the event `run_started`
   started_at, last_at
                     time of the start, time of the last event

@@ -304,6 +304,10 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
         }
         ResumeRefusal::Completed => Failure::trouble(format!("run {run} has completed"))
             .hint(format!("run `{} --again` to continue it anyway", view.resume_command(run))),
+        ResumeRefusal::NeedsHost => Failure::trouble(format!(
+            "run {run} did no work, and it keeps its checks and its sandbox"
+        ))
+        .hint("give the check what it needs, and start the run again"),
         ResumeRefusal::Limit(limit) => {
             let ended_by =
                 view.finished.as_ref().is_some_and(|finished| finished.outcome == *limit);

@@ -3,6 +3,7 @@
 
 mod first_run;
 mod goal;
+mod host_offer;
 mod series;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use nightwright_core::outcome::Strictness;
+use nightwright_core::outcome::{Outcome, Strictness};
 use nightwright_core::settings::Settings;
 
 use self::goal::{RunSubject, goal, nothing_to_do, short_help};
@@ -157,7 +158,14 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
         return series::run(options, &project, &names, pipe.as_ref());
     }
     let first_lines = which.into_iter().chain(options.subject().note()).collect();
-    run_one(options, command, &project, pipe.as_ref(), first_lines, &|_| ()).map(|(code, _)| code)
+    let (code, end) = run_one(options, command, &project, pipe.as_ref(), first_lines, &|_| ())?;
+    if let Some(Outcome::CheckNeedsHost { settings, .. }) = end.map(|end| end.outcome)
+        && options.asks()
+    {
+        let task = options.subject().task;
+        host_offer::offer(&project, task, &options.flags(), &settings)?;
+    }
+    Ok(code)
 }
 
 /// Executes one run. `cap` lowers its limits. Returns no end if the run was interrupted before it
@@ -215,6 +223,15 @@ impl RunArgs {
     /// Whether the command uses settings without approval.
     pub(super) fn accepts_all(&self) -> bool {
         self.yes
+    }
+
+    /// Whether the user wants to be asked.
+    fn asks(&self) -> bool {
+        let is_quiet = matches!(
+            self.output.level(),
+            Some(OutputLevel::Quiet | OutputLevel::Json | OutputLevel::JsonMessages)
+        );
+        !self.yes && !is_quiet
     }
 
     /// Returns the request, with the flags as the last layer of the configuration.

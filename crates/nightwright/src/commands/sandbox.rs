@@ -143,7 +143,7 @@ impl OpenSandbox {
 
     fn open_for(project: &Path, purpose: Purpose) -> Result<Self, Failure> {
         let (mut settings, variables) = settings(project)?;
-        if !settings.sandbox.kind.is_on() {
+        if !settings.sandbox.kind.is_made_here() {
             settings.sandbox.kind = SandboxKind::Bwrap;
         }
         let environment = agent_program::environment(Dialect::Claude, &settings, &variables);

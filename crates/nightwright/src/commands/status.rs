@@ -61,6 +61,7 @@ Fields of the --json object (times are in UTC, unknown values are null):
   task, goal        name of the task, first line of the goal
   mode, project     mode, project folder
   sandbox           kind of the sandbox; absent without one
+  checks_outside    checks that run outside the sandbox; absent without any
   agent             {name, path, version}
   doing             {what, since, until, why, last}: what is starting, working, waiting, retrying,
                     checking, asking, paused, between or ended; until is the end of a wait; last is
@@ -125,6 +126,8 @@ struct StatusPage {
     project: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    checks_outside: Vec<String>,
     agent: Option<AgentFacts>,
     doing: ActivityStatus,
     iteration: Option<CurrentIteration>,
@@ -280,6 +283,7 @@ fn page(
         mode: facts.map(|facts| facts.mode.clone()),
         project: facts.map(|facts| facts.project.clone()),
         sandbox: facts.filter(|facts| facts.sandbox.is_on()).map(|facts| facts.sandbox.name()),
+        checks_outside: facts.map(|facts| facts.checks_outside.clone()).unwrap_or_default(),
         agent: facts.map(|facts| facts.agent.clone()),
         doing: ActivityStatus { last: last_activity(view, folder, state), ..doing(view) },
         iteration: view.iteration,

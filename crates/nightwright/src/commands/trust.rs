@@ -107,14 +107,14 @@ fn everything(project: &Path) -> Result<Vec<TrustItem>, Failure> {
         add(mode.map(|mode| mode.defaults), &what);
     }
     let mut items = trust::items(project, &layers);
-    if let Some(user) = ConfigFile::user(|name| env::var_os(name)) {
-        let user = user.layer()?;
-        if user.get("verify.commands").is_some() || env::var_os(CHECKS).is_some() {
-            items.extend(planning);
-        }
-        for layer in &layers {
-            items.extend(trust::looser_settings(project, layer, &user));
-        }
+    let user = ConfigFile::user(|name| env::var_os(name));
+    let user = user.map(|user| user.layer()).transpose()?;
+    let has_checks = user.as_ref().is_some_and(|user| user.get("verify.commands").is_some());
+    if has_checks || env::var_os(CHECKS).is_some() {
+        items.extend(planning);
+    }
+    for layer in &layers {
+        items.extend(trust::looser_settings(project, layer, user.as_ref()));
     }
     items.extend(trust::agent_files(project));
     Ok(items)

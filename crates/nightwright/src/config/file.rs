@@ -6,8 +6,11 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::amounts::is_name;
+use super::edit;
+use super::keys::Key;
 use super::layer::ConfigLayer;
 use super::origin::ValueOrigin;
+use super::value::ConfigValue;
 use crate::error::Failure;
 use crate::files::{self, FileError};
 
@@ -94,6 +97,35 @@ impl ConfigFile {
             Some((project, relative)) => read_inside(project, relative, MAX_FILE_BYTES),
             None => read_anywhere(&self.path),
         }
+    }
+
+    /// Sets a key, and keeps everything else in the file.
+    pub fn set(&self, key: &Key, value: &ConfigValue) -> Result<(), Failure> {
+        let old = self.read()?.unwrap_or_default();
+        // If the file is not valid TOML, `replace` shows the error.
+        let new = edit::set(&old, key, value).unwrap_or_else(|_| old.clone());
+        self.replace(&old, &new)?;
+        if self.layer()?.get(key.name).is_some() {
+            return Ok(());
+        }
+        let (table, path) = (key.name.split('.').next().unwrap_or_default(), self.path.display());
+        Err(Failure::usage(format!(
+            "cannot set `{}`: `{path}` has several `[[{table}]]` tables",
+            key.name
+        ))
+        .hint("edit them in the file"))
+    }
+
+    /// Replaces the text, if the new one can be parsed.
+    pub fn replace(&self, old: &str, new: &str) -> Result<(), Failure> {
+        let read = |text| ConfigLayer::parse(self.origin.clone(), &self.path, text);
+        if let Err(error) = read(new) {
+            // An earlier error is shown at its position in the file.
+            let error = read(old).err().unwrap_or(error);
+            let failure = Failure::from(error);
+            return Err(failure.and(&format!("`{}` is unchanged", self.path.display())));
+        }
+        self.write(new)
     }
 
     /// Writes the file and creates missing folders.

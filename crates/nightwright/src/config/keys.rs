@@ -154,6 +154,14 @@ fn set_review(settings: &mut Settings, value: &ConfigValue) {
     }
 }
 
+/// Sets the checks, and those of them that run outside the sandbox.
+fn set_checks(settings: &mut Settings, value: &ConfigValue) {
+    let (verify, all) = (&mut settings.verify, value.checks());
+    let outside = all.iter().filter(|check| !check.sandbox).map(|check| check.run.clone());
+    verify.outside = outside.collect();
+    verify.commands = all.into_iter().map(|check| check.run).collect();
+}
+
 /// Sets the names of the variables. Their values may be secret and are not recorded.
 fn set_agent_environment(settings: &mut Settings, value: &ConfigValue) {
     if let ConfigValue::Table(entries) = value {
@@ -276,8 +284,8 @@ pub static KEYS: &[Key] = &[
     key("completion.end_phrase", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMPLETION_END_PHRASE",
         "Phrase that claims completion if it is in the last five lines of the agent's final message.").field(field!(completion.end_phrase)).unset("none"),
 
-    key("verify.commands", ValueKind::List(Items::Texts), "NIGHTWRIGHT_VERIFY_COMMANDS",
-        "Commands that must pass before the work counts as complete.").field(field!(verify.commands)).options(&[
+    key("verify.commands", ValueKind::Checks, "NIGHTWRIGHT_VERIFY_COMMANDS",
+        "Commands that must pass before the work counts as complete. `{ run = \"make e2e\", sandbox = false }` runs outside the sandbox.").field(field!(verify.commands)).set_by(set_checks).options(&[
             value(Completion, "--verify <CMD>").help("Command that must pass before the work counts as complete").common()]).gated(),
     key("verify.pass_env", ValueKind::List(Items::Names), "NIGHTWRIGHT_VERIFY_PASS_ENV",
         "Variables to pass to checks and hooks even though they look like credentials (`*_TOKEN`, `*_SECRET*`, `*_KEY`, `*_PASSWORD`) or are the agent's login; `*`: all.").field(field!(verify.pass_environment)).gated(),
@@ -329,7 +337,7 @@ pub static KEYS: &[Key] = &[
         "Maximum number of tokens in one answer of the agent.").field(field!(agent.max_output_tokens)).unset("the agent's default"),
 
     key("sandbox.kind", ValueKind::Choice(SandboxKind::VALUES), "NIGHTWRIGHT_SANDBOX",
-        "Sandbox for the agent, the checks and the calls. `off`: none. `bwrap`: they see and change only the project, and the agent may do anything there.").field(field!(sandbox.kind)).options(&[
+        "Sandbox for the agent, the checks and the calls. `off`: none. `bwrap`: they see and change only the project, and the agent may do anything there. `external`: this machine is the sandbox, such as a container, and the agent may do anything on it.").field(field!(sandbox.kind)).options(&[
             value(Agent, "--sandbox <KIND>")]),
     key("sandbox.read", ValueKind::List(Items::Texts), "NIGHTWRIGHT_SANDBOX_READ",
         "Files and folders outside the project to show read-only in the sandbox; `~/` is your home folder.").field(field!(sandbox.read)).gated(),

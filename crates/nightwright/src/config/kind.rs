@@ -12,10 +12,11 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::amounts::{self, exact};
+use super::checks;
 use super::layer::ConfigLayer;
 use super::origin::ValueOrigin;
 use super::url::Url;
-use super::value::ConfigValue;
+use super::value::{CheckCommand, ConfigValue};
 
 /// The form of a rule for a tool.
 const TOOL_RULE: &str = "a rule such as `WebSearch` or `Bash(npm install:*)`";
@@ -66,6 +67,8 @@ pub enum ValueKind {
     Bool,
     /// A list of strings.
     List(Items),
+    /// Commands of checks: strings, or tables with `run` and `sandbox`.
+    Checks,
     /// Variables of an environment.
     Variables,
     /// An HTTP URL, or empty.
@@ -152,6 +155,9 @@ impl ValueKind {
                                     one character"
                     .to_owned(),
             },
+            Self::Checks => "a list of commands, each a non-empty string, or a table such as \
+                             `{ run = \"make e2e\", sandbox = false }`"
+                .to_owned(),
             Self::Variables => "a table of variable names and values, both strings".to_owned(),
             Self::Url => "a URL that begins with https:// or http://, without user, password \
                           or `#` (\"\": none)"
@@ -178,7 +184,7 @@ impl ValueKind {
             Self::Name => "name",
             Self::Choice(_) => "choice",
             Self::Bool => "true or false",
-            Self::List(_) => "list",
+            Self::List(_) | Self::Checks => "list",
             Self::Variables => "table",
             Self::Url => "URL",
             Self::Secret => "secret",
@@ -204,6 +210,7 @@ impl ValueKind {
             }
             Self::Bool => matches!(value, ConfigValue::Bool(_)),
             Self::List(_) => matches!(value, ConfigValue::List(_)),
+            Self::Checks => matches!(value, ConfigValue::List(_) | ConfigValue::Checks(_)),
             Self::Variables => matches!(value, ConfigValue::Table(_)),
             Self::Url => matches!(value, ConfigValue::Url(_)),
             Self::Secret => matches!(value, ConfigValue::Secret(_)),
@@ -228,7 +235,8 @@ impl ValueKind {
             | Self::Name
             | Self::Choice(_)
             | Self::Bool
-            | Self::List(_) => false,
+            | Self::List(_)
+            | Self::Checks => false,
         }
     }
 
@@ -236,6 +244,9 @@ impl ValueKind {
     pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Result<ConfigValue, SpanError> {
         let span = value.span();
         let found = match (self, value.get_ref()) {
+            (Self::Checks, DeValue::Array(array)) => {
+                return checks::read(array.iter()).map(CheckCommand::value);
+            }
             (Self::List(items), DeValue::Array(array)) => {
                 return list(items, span, array.iter());
             }
@@ -298,6 +309,14 @@ impl ValueKind {
         };
         let found = match self {
             Self::List(_) if is_array(one) => return self.parse_toml(one),
+            Self::Checks if is_array(one) || is_array_of_tables(one) => {
+                return self.parse_toml(one);
+            }
+            Self::Checks => {
+                let checks: Option<Vec<_>> =
+                    pieces.iter().map(|text| checks::piece(text)).collect();
+                return checks.map(CheckCommand::value).ok_or_else(allowed);
+            }
             Self::Variables if one.trim_start().starts_with('{') => return self.parse_toml(one),
             Self::List(items) => {
                 let fits = |piece: &&str| items.fit(piece);
@@ -342,6 +361,10 @@ impl ValueKind {
     /// Parses the value of an option: one item of a list, or a value that is not blank.
     pub fn parse_option(self, text: &str) -> Result<ConfigValue, String> {
         match self {
+            Self::Checks => {
+                let check = checks::piece(text).map(|check| CheckCommand::value(vec![check]));
+                check.ok_or_else(|| self.allowed())
+            }
             Self::List(items) if items.fit(text) => Ok(ConfigValue::List(vec![text.to_owned()])),
             Self::List(Items::Tools) => Err(match rule::problem(text) {
                 Some(why) => format!("{TOOL_RULE}; repeat the option for several: {why}"),
@@ -404,6 +427,7 @@ impl ValueKind {
                     .map(ConfigValue::Text);
             }
             (Self::Money, ConfigValue::Money(_)) | (Self::Bool, ConfigValue::Bool(_)) => true,
+            (Self::Checks, ConfigValue::List(_) | ConfigValue::Checks(_)) => true,
             (Self::List(items), ConfigValue::List(list)) => {
                 list.len() >= items.least() && list.iter().all(|item| items.fit(item))
             }
@@ -506,11 +530,16 @@ fn is_array(text: &str) -> bool {
     inner.is_some_and(|inner| inner.starts_with(['"', '\'', ']']))
 }
 
+fn is_array_of_tables(text: &str) -> bool {
+    let inner = text.trim_start().strip_prefix('[').map(str::trim_start);
+    inner.is_some_and(|inner| inner.starts_with('{'))
+}
+
 fn integer(number: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-fn type_of(value: &DeValue<'_>) -> &'static str {
+pub(super) fn type_of(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
         DeValue::Integer(_) => "a whole number",

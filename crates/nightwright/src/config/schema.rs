@@ -67,6 +67,7 @@ fn property(key: &Key) -> Json {
             | ConfigValue::Text(_)
             | ConfigValue::Bool(_)
             | ConfigValue::List(_)
+            | ConfigValue::Checks(_)
             | ConfigValue::Table(_)
             | ConfigValue::Url(_)
             | ConfigValue::Secret(_)
@@ -115,6 +116,18 @@ fn of_kind(kind: ValueKind) -> Json {
             json!({ "type": "array", "minItems": items.least(), "items": of_item(items) })
         }
         ValueKind::List(items) => json!({ "type": "array", "items": of_item(items) }),
+        ValueKind::Checks => json!({ "type": "array", "items": { "anyOf": [
+            of_item(Items::Texts),
+            {
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["run"],
+                "properties": {
+                    "run": { "type": "string", "minLength": 1 },
+                    "sandbox": { "type": "boolean", "default": true },
+                },
+            },
+        ] } }),
         ValueKind::Variables => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }

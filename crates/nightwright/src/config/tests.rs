@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use nightwright_core::hook::Hooks;
 use nightwright_core::permissions::{PermissionRules, Permissions};
+use nightwright_core::sandbox::hints::{self, HostNeeds, Need};
 use nightwright_core::settings::{
     AgentSettings, Commands, Completion, Council, Deadlines, Depth, Every, EvidenceKind, Extras,
     Limits, Model, ProgressSettings, Quota, Rerun, Retry, SandboxKind, SandboxSettings, Settings,
@@ -227,6 +228,7 @@ fn a_file_with_every_key_gives_these_settings() {
         },
         verify: Verify {
             commands: vec!["cargo test".to_owned(), "[ -f README.md ]".to_owned()],
+            outside: vec!["[ -f README.md ]".to_owned()],
             pass_environment: vec!["NPM_TOKEN".to_owned()],
             timeout: Duration::from_mins(20),
             baseline: None,
@@ -418,6 +420,7 @@ fn a_variable_with_a_bad_value_is_named_with_what_is_allowed() {
     for key in KEYS {
         let bad = match key.kind {
             ValueKind::Text | ValueKind::TextOrNothing | ValueKind::Secret => "\0",
+            ValueKind::Checks => "a\0b",
             ValueKind::List(Items::Any | Items::Texts | Items::Tools | Items::Patterns) => "a\0b",
             ValueKind::List(_) => "a=b",
             ValueKind::File | ValueKind::Name => "../out",
@@ -430,4 +433,42 @@ fn a_variable_with_a_bad_value_is_named_with_what_is_allowed() {
         }
         assert!(failure.hint.unwrap().contains(key.name));
     }
+}
+
+#[test]
+fn every_line_that_gives_a_check_what_it_needs_is_configuration() {
+    let needs = [
+        Need::Port(5432),
+        Need::Write("~/out dir".to_owned()),
+        Need::Read("/srv/a \"b\" 'c'".to_owned()),
+        Need::Device("/dev/kvm".to_owned()),
+        Need::UserNamespaces,
+        Need::Network,
+        Need::Containers,
+        Need::Other,
+    ];
+    let mut settings = Settings::default();
+    settings.verify.commands = vec!["make \"it's\"\n\tall \\ok".to_owned(), "make".to_owned()];
+    let command = settings.verify.commands[0].clone();
+    let lines = hints::lines(&[HostNeeds { command, needs: needs.to_vec() }], &settings);
+    // One line for each need; the last two share theirs.
+    assert_eq!(lines.len(), needs.len() - 1);
+    let mut all = Vec::new();
+    for line in lines {
+        let (key, value) = line.split_once(" = ").unwrap();
+        if hints::NOT_CONFIGURABLE_YET.contains(&key) {
+            assert!(find(key).is_none(), "`{key}` can be configured: test it, too");
+            continue;
+        }
+        let parsed = ConfigLayer::parse(ValueOrigin::BuiltIn, Path::new("x.toml"), &line).unwrap();
+        let (_, read) = parsed.get(key).unwrap();
+        // `nightwright config set` takes the same.
+        assert_eq!(find(key).unwrap().kind.parse(&[value]).as_ref(), Ok(read), "{line}");
+        let before = settings.clone();
+        parsed.apply(&mut settings);
+        assert_ne!(settings, before, "{line}");
+        all.push(key.to_owned());
+    }
+    assert_eq!(settings.verify.outside, settings.verify.commands[..1]);
+    assert_eq!(all.len(), 5, "{all:?}");
 }

@@ -2,6 +2,7 @@
 
 use nightwright_core::settings::SandboxKind;
 
+use super::keys;
 use super::layer::ConfigLayer;
 use super::origin::ValueOrigin;
 use super::value::ConfigValue;
@@ -39,7 +40,7 @@ const BOUNDS: &[(&str, Order)] = &[
     ("stagnation.threshold", Order::LowerZeroIsNone),
     ("stagnation.no_improvement", Order::LowerZeroIsNone),
     ("deadlines.attempt", Order::LowerZeroIsNone),
-    ("sandbox.kind", Order::Words(SandboxKind::VALUES)),
+    ("sandbox.kind", Order::Words(SandboxKind::LOOSEST_FIRST)),
     ("completion.detect", Order::FalseIsTighter),
     ("completion.signal", Order::Same),
     ("completion.threshold", Order::Higher),
@@ -65,30 +66,68 @@ fn order_of(key: &str) -> Option<Order> {
     BOUNDS.iter().find(|(name, _)| *name == key).map(|(_, order)| *order)
 }
 
-/// A value of a project that is looser than the user's own.
+/// The keys whose default is a bound, too. A project may choose the limits that the user leaves to
+/// it, but not how much of the machine the agent gets.
+const BOUND_BY_DEFAULT: &[&str] = &["sandbox.kind"];
+
+/// A value of a project that is looser than the bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LooserValue<'a> {
     pub key: &'static str,
     pub value: &'a ConfigValue,
-    /// The value in the user's configuration file.
-    pub users: &'a ConfigValue,
+    pub bound: Bound,
 }
 
-/// The values in a layer of the project that are looser than those in the user's file.
-pub fn looser<'a>(layer: &'a ConfigLayer, user: &'a ConfigLayer) -> Vec<LooserValue<'a>> {
-    // The defaults of a mode give way to the user's file.
-    match layer.origin() {
-        ValueOrigin::Project(_) | ValueOrigin::Task(_) => {}
+/// The value that a project may only tighten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The value in the user's configuration file.
+    Users(ConfigValue),
+    /// The default, if the user's file has no value.
+    Default(ConfigValue),
+}
+
+impl Bound {
+    fn of(key: &str, user: Option<&ConfigLayer>) -> Option<Self> {
+        let users = user.and_then(|user| user.get(key)).map(|(_, value)| value.clone());
+        let default = || {
+            let is_bound = BOUND_BY_DEFAULT.contains(&key);
+            keys::find(key).filter(|_| is_bound)?.default_value()
+        };
+        users.map(Self::Users).or_else(|| default().map(Self::Default))
+    }
+
+    fn value(&self) -> &ConfigValue {
+        match self {
+            Self::Users(value) | Self::Default(value) => value,
+        }
+    }
+
+    /// The bound as the object of "looser than".
+    pub fn words(&self) -> String {
+        match self {
+            Self::Users(value) => format!("yours ({value})"),
+            Self::Default(value) => format!("the default ({value})"),
+        }
+    }
+}
+
+/// The values in a layer of the project that are looser than those in the user's file, or than
+/// defaults that bind a project.
+pub fn looser<'a>(layer: &'a ConfigLayer, user: Option<&ConfigLayer>) -> Vec<LooserValue<'a>> {
+    let user = match layer.origin() {
+        ValueOrigin::Project(_) | ValueOrigin::Task(_) => user,
+        // The defaults of a mode give way to the user's file, but not to the built-in defaults.
+        ValueOrigin::Mode(_) => None,
         ValueOrigin::BuiltIn
-        | ValueOrigin::Mode(_)
         | ValueOrigin::User(_)
         | ValueOrigin::Environment(_)
         | ValueOrigin::Flag(_) => return Vec::new(),
-    }
+    };
     let pairs = layer.iter().filter_map(|(key, _, value)| {
-        let (_, users) = user.get(key)?;
-        let is_looser = is_looser(order_of(key)?, value, users);
-        is_looser.then_some(LooserValue { key, value, users })
+        let bound = Bound::of(key, user)?;
+        let is_looser = is_looser(order_of(key)?, value, bound.value());
+        is_looser.then_some(LooserValue { key, value, bound })
     });
     pairs.collect()
 }
@@ -127,6 +166,7 @@ fn amount(value: &ConfigValue) -> Option<u128> {
         ConfigValue::Text(_)
         | ConfigValue::Bool(_)
         | ConfigValue::List(_)
+        | ConfigValue::Checks(_)
         | ConfigValue::Table(_)
         | ConfigValue::Url(_)
         | ConfigValue::Secret(_)
@@ -148,7 +188,7 @@ mod tests {
     fn loosens(key: &str, project: &str, user: &str) -> bool {
         let project = layer(ValueOrigin::Project("x.toml".into()), key, project);
         let user = layer(ValueOrigin::User("x.toml".into()), key, user);
-        !looser(&project, &user).is_empty()
+        !looser(&project, Some(&user)).is_empty()
     }
 
     #[test]
@@ -168,7 +208,7 @@ mod tests {
             ("stagnation.threshold", &["2", "5", "0"]),
             ("stagnation.no_improvement", &["2", "5", "0"]),
             ("deadlines.attempt", &["\"1h\"", "\"2h\"", "0"]),
-            ("sandbox.kind", &["\"bwrap\"", "\"off\""]),
+            ("sandbox.kind", &["\"bwrap\"", "\"off\"", "\"external\""]),
             ("completion.detect", &["false", "true"]),
             ("completion.threshold", &["3", "1"]),
             ("verify.timeout", &["\"1m\"", "\"2m\""]),
@@ -206,12 +246,35 @@ mod tests {
     }
 
     #[test]
+    fn a_project_makes_the_sandbox_stricter_than_the_default_and_never_looser() {
+        let default = keys::find("sandbox.kind").unwrap().default_value().unwrap();
+        let by = |kind: &str| {
+            let value = format!("\"{kind}\"");
+            let project = layer(ValueOrigin::Project("x.toml".into()), "sandbox.kind", &value);
+            let found = looser(&project, None);
+            found.first().map(|looser| looser.bound.clone())
+        };
+        let mode = ValueOrigin::Mode("theirs".to_owned());
+        let mode = layer(mode, "sandbox.kind", "\"external\"");
+        assert_eq!(looser(&mode, None).len(), 1, "a mode can come with the project");
+        for kind in SandboxKind::LOOSEST_FIRST {
+            let order = Order::Words(SandboxKind::LOOSEST_FIRST);
+            let loosens = is_looser(order, &ConfigValue::from(*kind), &default);
+            assert_eq!(by(kind), loosens.then(|| Bound::Default(default.clone())), "{kind}");
+        }
+        // The agent would get everything on this machine.
+        assert_eq!(by("external").unwrap().words(), format!("the default ({default})"));
+    }
+
+    #[test]
     fn only_files_of_the_project_are_compared_and_only_with_the_user_file() {
         let user = layer(ValueOrigin::User("x.toml".into()), "limits.max_cost", "1");
         let file = |origin| layer(origin, "limits.max_cost", "5");
-        assert_eq!(looser(&file(ValueOrigin::Task("x.toml".into())), &user).len(), 1);
-        assert_eq!(looser(&file(ValueOrigin::Mode("loop".to_owned())), &user), []);
+        let task = file(ValueOrigin::Task("x.toml".into()));
+        assert_eq!(looser(&task, Some(&user)).len(), 1);
+        assert_eq!(looser(&file(ValueOrigin::Mode("loop".to_owned())), Some(&user)), []);
         let other = layer(ValueOrigin::User("x.toml".into()), "limits.max_tokens", "1");
-        assert_eq!(looser(&file(ValueOrigin::Task("x.toml".into())), &other), []);
+        assert_eq!(looser(&task, Some(&other)), []);
+        assert_eq!(looser(&task, None), []);
     }
 }

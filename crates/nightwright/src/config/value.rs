@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use nightwright_core::units::Usd;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use toml_edit::{Array, InlineTable, Value as Toml};
 
 use super::amounts::{exact, exact_size};
@@ -34,8 +34,56 @@ pub enum ConfigValue {
     Url(String),
     /// A text that must not be shown.
     Secret(String),
+    /// Commands of checks, some of which run outside the sandbox. If none does, it is a list.
+    Checks(Vec<CheckCommand>),
     /// Several tables, by the last parts of their keys.
     Tables(Vec<BTreeMap<&'static str, ConfigValue>>),
+}
+
+/// The command of a check, and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckCommand {
+    pub run: String,
+    /// Whether it runs in the sandbox, if there is one.
+    pub sandbox: bool,
+}
+
+impl CheckCommand {
+    /// A check that runs in the sandbox.
+    pub fn inside(run: String) -> Self {
+        Self { run, sandbox: true }
+    }
+
+    /// The checks as a value.
+    pub fn value(all: Vec<Self>) -> ConfigValue {
+        if all.iter().all(|check| check.sandbox) {
+            ConfigValue::List(all.into_iter().map(|check| check.run).collect())
+        } else {
+            ConfigValue::Checks(all)
+        }
+    }
+
+    fn to_toml(&self) -> Toml {
+        if self.sandbox {
+            return Toml::from(self.run.as_str());
+        }
+        let mut table = InlineTable::new();
+        table.insert("run", Toml::from(self.run.as_str()));
+        table.insert("sandbox", Toml::from(false));
+        Toml::InlineTable(table)
+    }
+
+    fn to_json(&self) -> Json {
+        if self.sandbox {
+            return Json::from(self.run.as_str());
+        }
+        json!({ "run": self.run, "sandbox": false })
+    }
+
+    /// The check for scripts, which an option of the command line takes.
+    fn plain(&self) -> String {
+        if self.sandbox { self.run.clone() } else { self.to_toml().to_string().trim().to_owned() }
+    }
 }
 
 macro_rules! from {
@@ -58,6 +106,42 @@ impl From<&str> for ConfigValue {
 }
 
 impl ConfigValue {
+    /// The value of an option that is given several times: lists add up, and the last of other
+    /// values counts.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        match (self, next) {
+            (Self::List(mut all), Self::List(next)) => {
+                all.extend(next);
+                Self::List(all)
+            }
+            (all @ (Self::List(_) | Self::Checks(_)), next @ (Self::List(_) | Self::Checks(_))) => {
+                CheckCommand::value([all.checks(), next.checks()].concat())
+            }
+            (_, next) => next,
+        }
+    }
+
+    /// The checks of a list of commands; empty for other values.
+    pub fn checks(&self) -> Vec<CheckCommand> {
+        match self {
+            Self::List(items) => items.iter().cloned().map(CheckCommand::inside).collect(),
+            Self::Checks(checks) => checks.clone(),
+            Self::Count(_)
+            | Self::Money(_)
+            | Self::Tokens(_)
+            | Self::Size(_)
+            | Self::Duration(_)
+            | Self::Percent(_)
+            | Self::Text(_)
+            | Self::Bool(_)
+            | Self::Table(_)
+            | Self::Url(_)
+            | Self::Secret(_)
+            | Self::Tables(_) => Vec::new(),
+        }
+    }
+
     /// The value as written in a file.
     pub fn to_toml(&self) -> Toml {
         match self {
@@ -71,6 +155,7 @@ impl ConfigValue {
             Self::Text(text) | Self::Url(text) | Self::Secret(text) => Toml::from(text.as_str()),
             Self::Bool(yes) => Toml::from(*yes),
             Self::List(items) => Toml::Array(items.iter().collect::<Array>()),
+            Self::Checks(checks) => Toml::Array(checks.iter().map(CheckCommand::to_toml).collect()),
             Self::Table(entries) => Toml::InlineTable(entries.iter().collect::<InlineTable>()),
             Self::Tables(tables) => {
                 let table = |entries: &BTreeMap<&'static str, Self>| {
@@ -94,6 +179,7 @@ impl ConfigValue {
             Self::Text(text) | Self::Url(text) | Self::Secret(text) => Json::from(text.as_str()),
             Self::Bool(yes) => Json::from(*yes),
             Self::List(items) => Json::from(items.as_slice()),
+            Self::Checks(checks) => checks.iter().map(CheckCommand::to_json).collect(),
             Self::Table(entries) => entries
                 .iter()
                 .map(|(name, text)| (name.clone(), Json::from(text.as_str())))
@@ -112,6 +198,9 @@ impl ConfigValue {
         match self {
             Self::Text(text) | Self::Url(text) | Self::Secret(text) => text.clone(),
             Self::List(items) => items.join("\n"),
+            Self::Checks(checks) => {
+                checks.iter().map(CheckCommand::plain).collect::<Vec<_>>().join("\n")
+            }
             Self::Table(entries) => {
                 let lines: Vec<_> =
                     entries.iter().map(|(name, text)| format!("{name}={text}")).collect();
@@ -136,6 +225,11 @@ impl ConfigValue {
             Self::Url(text) => Self::Url(other(text)),
             Self::Secret(text) => Self::Secret(other(text)),
             Self::List(items) => Self::List(items.iter().map(|item| other(item)).collect()),
+            Self::Checks(checks) => {
+                let check =
+                    |check: &CheckCommand| CheckCommand { run: other(&check.run), ..*check };
+                Self::Checks(checks.iter().map(check).collect())
+            }
             Self::Table(entries) => {
                 let entries = entries.iter().map(|(name, text)| (name.clone(), other(text)));
                 Self::Table(entries.collect())
@@ -182,7 +276,8 @@ impl ConfigValue {
             | Self::Percent(_)
             | Self::Text(_)
             | Self::Bool(_)
-            | Self::List(_) => self.clone(),
+            | Self::List(_)
+            | Self::Checks(_) => self.clone(),
         }
     }
 }

@@ -45,6 +45,7 @@ use check_job::WithheldVariables;
 
 mod check_job;
 pub mod check_runner;
+mod host_comparison;
 
 /// How long cancelled checks may take to end at shutdown.
 const CHECKS_EXIT_TIMEOUT: Duration = Duration::from_secs(7);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use nightwright_core::input::CheckResult;
+use nightwright_core::settings::SandboxSettings;
 use nightwright_core::units::Fingerprint;
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +26,24 @@ pub struct BaselineCache {
     file: PathBuf,
 }
 
+/// The conditions of checks. Results hold only for the same ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckConditions {
+    /// The commands of the checks.
+    pub commands: Vec<String>,
+    /// Those of them that run outside the sandbox.
+    #[serde(default)]
+    pub outside: Vec<String>,
+    #[serde(default)]
+    pub sandbox: SandboxSettings,
+}
+
 /// The check results on one tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedBaseline {
-    /// The commands of the checks.
-    pub commands: Vec<String>,
+    /// The conditions of the checks.
+    #[serde(flatten)]
+    pub conditions: CheckConditions,
     /// The fingerprint of the project before the checks ran.
     pub fingerprint: Fingerprint,
     pub at: Timestamp,
@@ -45,26 +59,26 @@ impl BaselineCache {
         Self { file: state_folder.join(FILE) }
     }
 
-    /// Returns the results of these commands on this tree, if they are recent enough.
+    /// Returns the results under these conditions on this tree, if they are recent enough.
     pub fn find(
         &self,
-        commands: &[String],
+        conditions: &CheckConditions,
         fingerprint: &Fingerprint,
         now: Timestamp,
     ) -> Option<CachedBaseline> {
         let fits = |measured: &CachedBaseline| {
             let age = now.duration_since(measured.at);
             let fresh = age >= SignedDuration::ZERO && age <= MAX_AGE;
-            fresh && measured.commands == commands && measured.fingerprint == *fingerprint
+            fresh && measured.conditions == *conditions && measured.fingerprint == *fingerprint
         };
         self.read().into_iter().find(fits)
     }
 
     /// Keeps results for later runs.
     pub fn keep(&self, measured: CachedBaseline) -> io::Result<()> {
-        let CachedBaseline { commands, fingerprint, results, .. } = &measured;
+        let CachedBaseline { conditions, fingerprint, results, .. } = &measured;
         let mut all = self.read();
-        all.retain(|other| other.commands != *commands || other.fingerprint != *fingerprint);
+        all.retain(|other| other.conditions != *conditions || other.fingerprint != *fingerprint);
         let logless = |result: &CheckResult| CheckResult { log: None, ..result.clone() };
         let results = results.iter().map(logless).collect();
         all.insert(0, CachedBaseline { results, ..measured });
@@ -83,12 +97,17 @@ impl BaselineCache {
 #[cfg(test)]
 mod tests {
     use nightwright_core::input::CheckVerdict;
+    use nightwright_core::settings::SandboxKind;
 
     use super::*;
 
+    fn conditions(command: &str) -> CheckConditions {
+        CheckConditions { commands: vec![command.to_owned()], ..CheckConditions::default() }
+    }
+
     fn passed(fingerprint: &str, at: Timestamp) -> CachedBaseline {
         CachedBaseline {
-            commands: vec!["make".to_owned()],
+            conditions: conditions("make"),
             fingerprint: Fingerprint(fingerprint.to_owned()),
             at,
             results: vec![CheckResult::without_run("make", CheckVerdict::Passed)],
@@ -101,17 +120,20 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let baselines = BaselineCache::of(folder.path());
         let at: Timestamp = "2026-11-18T22:00:00Z".parse().expect("a date");
-        let commands = ["make".to_owned()];
+        let make = conditions("make");
         baselines.keep(passed("a", at)).expect("it is kept");
-        let find = |commands: &[String], tree: &str, hours| {
+        let find = |conditions: &CheckConditions, tree: &str, hours| {
             let later = at + SignedDuration::from_hours(hours);
-            baselines.find(commands, &Fingerprint(tree.to_owned()), later).is_some()
+            baselines.find(conditions, &Fingerprint(tree.to_owned()), later).is_some()
         };
-        assert!(find(&commands, "a", 24));
-        assert!(!find(&commands, "a", 25));
-        assert!(!find(&commands, "a", -1));
-        assert!(!find(&commands, "b", 1));
-        assert!(!find(&["make test".to_owned()], "a", 1));
+        assert!(find(&make, "a", 24));
+        assert!(!find(&make, "a", 25));
+        assert!(!find(&make, "a", -1));
+        assert!(!find(&make, "b", 1));
+        assert!(!find(&conditions("make test"), "a", 1));
+        let mut inside = make.clone();
+        inside.sandbox.kind = SandboxKind::Bwrap;
+        assert!(!find(&inside, "a", 1), "measured without a sandbox");
     }
 
     #[test]
@@ -119,10 +141,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(FILE), b"{ not json").expect("it can be written");
         let baselines = BaselineCache::of(folder.path());
-        let (commands, tree) = (vec!["make".to_owned()], Fingerprint("a".to_owned()));
+        let (make, tree) = (conditions("make"), Fingerprint("a".to_owned()));
         let now = Timestamp::UNIX_EPOCH;
-        assert_eq!(baselines.find(&commands, &tree, now), None);
+        assert_eq!(baselines.find(&make, &tree, now), None);
         baselines.keep(passed("a", now)).expect("it is kept");
-        assert!(baselines.find(&commands, &tree, now).is_some());
+        assert!(baselines.find(&make, &tree, now).is_some());
     }
 }

@@ -256,3 +256,16 @@ fn a_changed_file_of_the_users_own_configuration_is_found() {
     let path = path.canonicalize().unwrap();
     assert_eq!(differs(), [path.join("settings.json"), path.join("skills")]);
 }
+
+#[test]
+fn an_approval_of_a_check_does_not_cover_the_same_check_outside_the_sandbox() {
+    let items = |text: &str| {
+        let origin = ValueOrigin::Project("/p/config.toml".into());
+        let layer = ConfigLayer::parse(origin, Path::new("/p/config.toml"), text).unwrap();
+        settings(Path::new("/p"), &layer)
+    };
+    let outside = items("verify.commands = [{ run = 'a', sandbox = false }]");
+    assert_eq!(outside[0].shown, "verify.commands = [{ run = \"a\", sandbox = false }]");
+    let inside = items("verify.commands = ['a']");
+    assert_ne!(outside[0].hash, inside[0].hash);
+}

@@ -179,6 +179,7 @@ fn ended(outcome: &Outcome) -> EndedRun {
             ..EndedRun::by("", &["--verify", "not-there-yet"])
         },
         Outcome::Impossible { .. }
+        | Outcome::CheckNeedsHost { .. }
         | Outcome::HookAbort { .. }
         | Outcome::DiskFull { .. }
         | Outcome::ProjectUnresponsive { .. }
@@ -203,6 +204,7 @@ fn paste(env: &TestEnv, line: &str) {
             assert_eq!(run_outcome(&journal), "completed", "{line}\n{}", output.err);
             assert!(env.project().join("done.txt").exists(), "{line}");
         }
+        "config" => assert!(output.err.contains("sandbox.write = [\"/srv/e2e\"]"), "{line}"),
         "log" | "report" | "sandbox" => assert!(!output.out.is_empty(), "{line} prints nothing"),
         other => panic!("nobody knows what `{other}` should do: {line}"),
     }
@@ -241,6 +243,7 @@ every_next_command_works_as_printed_after! {
     auth
     bad_agent
     checks_cannot_run
+    check_needs_host
     hook_abort
     limit_wait_too_long
     disk_full

@@ -86,6 +86,10 @@ impl Pty {
         }
     }
 
+    pub(crate) fn types(&self, text: &str) {
+        File::from(self.ours.try_clone().unwrap()).write_all(text.as_bytes()).unwrap();
+    }
+
     fn resize(&self, rows: u16, columns: u16) {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.ours, size).unwrap();

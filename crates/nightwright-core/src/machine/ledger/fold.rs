@@ -120,6 +120,7 @@ impl State {
                 fingerprint,
                 outputs,
                 flaky,
+                outside: _,
             } => {
                 self.outputs.extend(outputs.iter().cloned());
                 self.checks.flaky.extend(flaky.iter().cloned());

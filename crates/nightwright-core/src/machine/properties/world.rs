@@ -477,6 +477,7 @@ impl RandomRun {
             command: "make test".to_owned(),
             verdict,
             output,
+            outside: false,
             tests: self.dice.of(&[None, Some(TestCounts { failed, total: 9 })]),
             log: None,
             duration: Duration::ZERO,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::event::{Event, NoteEvent, samples};
 use crate::principles::Principles;
 use crate::settings::{
-    Council, Depth, Every, EvidenceKind, IdleUnless, Scope, Settings, Stagnation, Tamper,
-    VerdictMode, WatchdogResponse,
+    Council, Depth, Every, EvidenceKind, IdleUnless, SandboxKind, Scope, Settings, Stagnation,
+    Tamper, VerdictMode, WatchdogResponse,
 };
 use crate::units::Usd;
 
@@ -34,6 +34,9 @@ pub(super) fn apply(settings: &mut Settings, setting: &str) {
         ["delay", time] => settings.delay = duration(time),
         ["checks"] => settings.verify.commands = vec!["make test".to_owned()],
         ["check", command @ ..] => settings.verify.commands.push(command.join(" ")),
+        ["outside", command @ ..] => settings.verify.outside.push(command.join(" ")),
+        ["sandbox"] => settings.sandbox.kind = SandboxKind::Bwrap,
+        ["sandbox", "off"] => settings.sandbox.kind = SandboxKind::Off,
         ["every", "auto"] => settings.verify.every = Every::Auto,
         ["every", "claim"] => settings.verify.every = Every::Claim,
         ["every", "always"] => settings.verify.every = Every::Always,

@@ -16,6 +16,7 @@ use crate::input::{
     Survey, TamperFinding, TaskProgress, TimerKey, WorkspaceMark,
 };
 use crate::machine::Machine;
+use crate::sandbox::hints::{HostNeeds, Need};
 use crate::settings::{ChangeSource, SettingChange};
 use crate::stream::news::{
     AgentNews, Answer, AttemptReport, QuotaNews, QuotaWindow, TurnEnd, Verdict, WatchdogSignal,
@@ -138,8 +139,8 @@ impl PendingRequests {
                 let report = Box::new(report("finished", rest, *now));
                 Input::Agent(AttemptId(id.parse().expect("id")), AgentNews::Exited(report))
             }
-            ["checks", "fail", output @ ..] if !output.is_empty() => {
-                self.checks(&output.join(" "), "fail")?
+            ["checks", how @ ("fail" | "fail-inside"), output @ ..] if !output.is_empty() => {
+                self.checks(&output.join(" "), how)?
             }
             ["checks", "pass", tests] => self.checks(tests, "pass")?,
             ["checks", how] => self.checks("", how)?,
@@ -270,7 +271,9 @@ impl PendingRequests {
         let verdict = match how {
             "pass" | "pass-and-change" | "pass-and-write" => CheckVerdict::Passed,
             "flaky" => CheckVerdict::Flaky,
-            "fail" => CheckVerdict::Failed { how: ProcessExit::Code(1) },
+            "fail" | "fail-inside" | "fail-everywhere" => {
+                CheckVerdict::Failed { how: ProcessExit::Code(1) }
+            }
             "missing" => CheckVerdict::NotStarted { why: "`make` is not in PATH".to_owned() },
             "time-out" => CheckVerdict::TimedOut,
             "interrupted" => CheckVerdict::Interrupted,
@@ -293,7 +296,20 @@ impl PendingRequests {
             tests: tests_of(output),
             log: None,
             duration: Duration::from_secs(1),
+            outside: false,
         };
+        match how {
+            "fail-inside" => {
+                let (command, needs) = (result.command.clone(), vec![need_of(output)]);
+                report.host_needs = vec![HostNeeds { command, needs }];
+                let verdict = CheckVerdict::Passed;
+                report.outside = vec![CheckResult { verdict, outside: true, ..result.clone() }];
+            }
+            "fail-everywhere" => {
+                report.outside = vec![CheckResult { outside: true, ..result.clone() }];
+            }
+            _ => {}
+        }
         report.results = vec![result];
         // Before the first iteration, the project is in the state in which stories begin.
         let tree = if self.tree.is_empty() { "A" } else { &self.tree };
@@ -469,6 +485,15 @@ fn outcome_of_cut(why: CancelReason) -> AttemptOutcome {
         CancelReason::Limit => AttemptOutcome::AttemptBudget,
         CancelReason::Auth => AttemptOutcome::Auth { why: "401".to_owned() },
         CancelReason::StopNow => AttemptOutcome::Interrupted,
+    }
+}
+
+/// Parses `port N` or `write PATH`; everything else is unknown.
+fn need_of(words: &str) -> Need {
+    match words.split_once(' ') {
+        Some(("port", port)) => Need::Port(port.parse().expect("a port")),
+        Some(("write", path)) => Need::Write(path.to_owned()),
+        Some(_) | None => Need::Other,
     }
 }
 

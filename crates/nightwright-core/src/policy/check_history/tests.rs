@@ -24,6 +24,7 @@ fn result(command: &str, output: &str) -> CheckResult {
         tests: test_counts::of(output),
         log: None,
         duration: Duration::from_mins(1),
+        outside: false,
     }
 }
 

@@ -394,6 +394,7 @@ mod tests {
             tests: None,
             log: None,
             duration: Duration::ZERO,
+            outside: false,
         }
     }
 

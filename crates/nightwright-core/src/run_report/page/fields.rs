@@ -156,6 +156,7 @@ fn parameters(parameters: &RunParameters) -> PageValue {
         sandbox: &parameters.sandbox,
         checks: parameters.checks.join(" · "),
         more_checks: parameters.more_checks,
+        checks_outside: parameters.checks_outside.join(" · "),
     }
 }
 

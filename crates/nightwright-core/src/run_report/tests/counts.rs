@@ -63,6 +63,7 @@ fn every_list_says_how_much_of_it_is_left_off() {
         tests: None,
         log: None,
         duration: Duration::from_secs(1),
+        outside: false,
     };
     let finding =
         |number: u32| TamperFinding { path: format!("{number}.rs"), what: "skipped".into() };

@@ -85,13 +85,7 @@ fn given(matches: &ArgMatches, key: &Key, option: &KeyOption) -> Option<ConfigVa
         return matches.get_flag(option.long()).then(value);
     }
     let values = matches.get_many::<ConfigValue>(option.long())?;
-    values.cloned().reduce(|all, next| match (all, next) {
-        (ConfigValue::List(mut all), ConfigValue::List(next)) => {
-            all.extend(next);
-            ConfigValue::List(all)
-        }
-        (_, next) => next,
-    })
+    values.cloned().reduce(ConfigValue::and)
 }
 
 /// Options that have no meaning for another agent program.
@@ -133,7 +127,7 @@ fn argument(key: &'static Key, option: &'static KeyOption) -> Arg {
         .value_parser(parser(key.kind, option))
         .allow_negative_numbers(negative)
         .allow_hyphen_values(matches!(key.kind, ValueKind::Duration { .. }));
-    if matches!(key.kind, ValueKind::List(_)) {
+    if matches!(key.kind, ValueKind::List(_) | ValueKind::Checks) {
         argument = argument.action(ArgAction::Append);
     }
     if option.is_value_optional() {
@@ -185,7 +179,7 @@ fn help(key: &Key, option: &KeyOption) -> String {
     if option.fixed.is_some() {
         return text;
     }
-    if matches!(key.kind, ValueKind::List(_)) && option.long() != "--" {
+    if matches!(key.kind, ValueKind::List(_) | ValueKind::Checks) && option.long() != "--" {
         text.push_str("; repeatable");
     }
     let default = key.default_value().map_or_else(|| key.unset.to_owned(), |value| value.plain());

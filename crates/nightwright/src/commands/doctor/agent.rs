@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::settings::Settings;
+use nightwright_core::settings::SandboxKind;
 use nightwright_core::stream::dialect::claude;
 use nightwright_core::stream::version::VersionSupport;
 
@@ -74,10 +74,10 @@ pub(super) fn command(text: &str, project: &Path) -> DoctorFinding {
 /// Reports on the environment of the agent.
 pub(super) fn around(
     environment: &[(OsString, OsString)],
-    settings: &Settings,
+    sandbox: SandboxKind,
 ) -> Vec<DoctorFinding> {
     let mut findings = vec![login()];
-    findings.extend(user(settings));
+    findings.extend(user(sandbox));
     findings.extend(outer_session());
     findings.push(dropped(environment));
     findings.push(containment());
@@ -113,10 +113,9 @@ fn is_set(name: &&str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Returns a warning if the user is root.
-fn user(settings: &Settings) -> Option<DoctorFinding> {
-    // In a sandbox, the agent changes only the project, and root may skip all permissions.
-    if !rustix::process::getuid().is_root() || settings.sandbox.kind.is_on() {
+/// Returns a warning if the user is root, and no sandbox holds the agent.
+fn user(sandbox: SandboxKind) -> Option<DoctorFinding> {
+    if !rustix::process::getuid().is_root() || sandbox.is_on() {
         return None;
     }
     let sandboxed = env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");

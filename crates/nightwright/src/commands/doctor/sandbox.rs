@@ -16,6 +16,7 @@ pub(super) async fn sandbox(project: &Path, settings: &Settings) -> DoctorFindin
     let trying = tokio::task::spawn_blocking(move || match kind {
         SandboxKind::Off => try_bubblewrap(&project).map_err(|error| failure(&error)),
         SandboxKind::Bwrap => test(&project),
+        SandboxKind::External => Ok(()),
     });
     let works = trying.await.unwrap_or_else(|error| Err(Failure::trouble(error.to_string())));
     let finding = match (kind, works) {
@@ -26,6 +27,10 @@ pub(super) async fn sandbox(project: &Path, settings: &Settings) -> DoctorFindin
             let text = format!("off; bwrap cannot be used here: {}", failure.message);
             DoctorFinding::ok("sandbox", text)
         }
+        (SandboxKind::External, _) => DoctorFinding::ok(
+            "sandbox",
+            "external: this machine is the sandbox, and the agent may do anything on it",
+        ),
         (SandboxKind::Bwrap, Ok(())) => DoctorFinding::ok(
             "sandbox",
             "bwrap: the agent sees and changes only this project; the network is not restricted",

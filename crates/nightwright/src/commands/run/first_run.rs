@@ -32,8 +32,9 @@ pub(super) fn ask(
     let ResolvedRequest { settings, resolved, .. } = request;
     let is_open = |key| *resolved.origin(key) == ValueOrigin::BuiltIn;
     let mut answered = false;
-    // These permissions do not apply to another agent.
-    if settings.agent.command.is_none() && is_open("agent.permissions") {
+    // These permissions do not apply to another agent, and in a sandbox the agent may do everything.
+    let has_permissions = settings.agent.command.is_none() && !settings.sandbox.kind.is_on();
+    if has_permissions && is_open("agent.permissions") {
         let unanswered = |gone| unanswered(gone, "--permissions usual");
         let level = ask::permissions(&mut LinePrompt).map_err(unanswered)?;
         flags.set_by_flag("--permissions", "agent.permissions", level.name());

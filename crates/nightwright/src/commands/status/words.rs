@@ -73,6 +73,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     if let Some(kind) = page.sandbox {
         lines.row("sandbox", kind);
     }
+    lines.list("outside", &page.checks_outside);
     lines.row("project", page.project.as_deref().unwrap_or("unknown"));
     lines.row("run folder", &page.places.run_folder.display().to_string());
     lines.row("journal", &page.places.journal.display().to_string());

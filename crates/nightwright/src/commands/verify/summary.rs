@@ -197,7 +197,8 @@ fn cost(view: &RunView) -> String {
 
 /// Formats the result of a check: `passed (2s)`.
 fn ended(check: &CheckResult) -> String {
-    format!("{} ({})", phrases::check_verdict(&check.verdict), human(check.duration))
+    let outside = if check.outside { phrases::OUTSIDE } else { "" };
+    format!("{} ({}{outside})", phrases::check_verdict(&check.verdict), human(check.duration))
 }
 
 fn last_lines(text: &str, most: usize) -> Vec<&str> {

@@ -67,7 +67,7 @@ fn all_mistakes_of_a_file_are_shown_at_once() {
       |
       = hint: did you mean `limits`?
 
-    error: `verify.commands` must be a list of non-empty strings
+    error: `verify.commands` must be a list of commands, each a non-empty string, or a table such as `{ run = "make e2e", sandbox = false }`
      --> .nightwright/config.toml:7:18
       |
     7 | commands = ["a", 7]

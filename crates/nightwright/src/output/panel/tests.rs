@@ -354,6 +354,7 @@ fn measured(failed: u32) -> GateEvent {
         fingerprint: Fingerprint("1".to_owned()),
         outputs: Vec::new(),
         flaky: Vec::new(),
+        outside: Vec::new(),
     }
 }
 

@@ -18,10 +18,11 @@ use tokio::sync::mpsc;
 
 use super::EffectExecutor;
 use super::check_runner::CheckRunner;
+use super::host_comparison::HostComparison;
 use crate::agent::environment;
 use crate::process::StopHandle;
 use crate::runtime::observer::WorkspaceObserver;
-use crate::store::baseline_cache::{BaselineCache, CachedBaseline};
+use crate::store::baseline_cache::{BaselineCache, CachedBaseline, CheckConditions};
 use crate::workspace::Snapshot;
 
 /// Variables of the user's environment that checks do not get.
@@ -66,6 +67,11 @@ impl EffectExecutor {
             budget,
             observer: Arc::clone(&self.workspace),
             baselines: BaselineCache::of(self.folder.project_folder()),
+            conditions: CheckConditions {
+                commands: state.settings.verify.commands.clone(),
+                outside: state.settings.verify.outside.clone(),
+                sandbox: state.settings.sandbox.clone(),
+            },
             withheld: self.withheld.clone(),
         };
         let stop = StopHandle::default();
@@ -101,6 +107,8 @@ struct CheckJob {
     budget: Option<Duration>,
     observer: Arc<Mutex<WorkspaceObserver>>,
     baselines: BaselineCache,
+    /// The conditions under which a later run reuses the results.
+    conditions: CheckConditions,
     withheld: WithheldVariables,
 }
 
@@ -110,6 +118,8 @@ struct Measured {
     results: Vec<CheckResult>,
     /// The earlier run that they were taken over from.
     reused: Option<CachedBaseline>,
+    /// The comparison with the machine outside the sandbox.
+    host: HostComparison,
 }
 
 /// The effect of the checks on the project.
@@ -122,10 +132,11 @@ struct ChecksAftermath {
 impl CheckJob {
     /// The report; `None` if the project does not respond.
     async fn run(self, stop: &StopHandle) -> Option<CheckReport> {
-        let Measured { before, results, reused } = match self.purpose {
+        let Measured { before, results, reused, host } = match self.purpose {
             CheckPurpose::Progress | CheckPurpose::Gate => {
                 let before = lock(&self.observer).now.clone();
-                Measured { before, results: self.checks.run(stop).await, reused: None }
+                let results = self.checks.run(stop).await;
+                Measured { before, results, reused: None, host: HostComparison::default() }
             }
             CheckPurpose::Baseline => self.take_baseline(stop).await?,
         };
@@ -153,6 +164,8 @@ impl CheckJob {
             withheld,
             changed,
             warnings,
+            outside: host.outside,
+            host_needs: host.needs,
         })
     }
 
@@ -162,14 +175,17 @@ impl CheckJob {
         let observer = Arc::clone(&self.observer);
         let before = Some(look_at_project(move || lock(&observer).observe().0).await?);
         let tree = before.as_ref().map(Snapshot::fingerprint);
-        let commands = &self.checks.verify.commands;
-        let found = tree.and_then(|tree| self.baselines.find(commands, &tree, Timestamp::now()));
+        let conditions = &self.conditions;
+        let found = tree.and_then(|tree| self.baselines.find(conditions, &tree, Timestamp::now()));
         if let Some(found) = found {
             let results = found.results.clone();
-            return Some(Measured { before, results, reused: Some(found) });
+            let host = HostComparison::default();
+            return Some(Measured { before, results, reused: Some(found), host });
         }
         let budget = self.budget.unwrap_or(Duration::MAX);
-        Some(Measured { before, results: self.checks.run_all(budget, stop).await, reused: None })
+        let results = self.checks.run_all(budget, stop).await;
+        let host = HostComparison::run(&self.checks, &results, budget, stop).await;
+        Some(Measured { before, results, reused: None, host })
     }
 
     /// Looks at the project after the checks.
@@ -188,7 +204,7 @@ impl CheckJob {
     fn keep(&self, fingerprint: Fingerprint, results: &[CheckResult], outputs: &[String]) {
         // Without the file, the next run measures again.
         let _ = self.baselines.keep(CachedBaseline {
-            commands: self.checks.verify.commands.clone(),
+            conditions: self.conditions.clone(),
             fingerprint,
             at: Timestamp::now(),
             results: results.to_vec(),

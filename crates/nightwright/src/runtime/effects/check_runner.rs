@@ -34,8 +34,8 @@ use crate::store::temp_folder::TempHandle;
 /// Maximum bytes of a check's output in the journal and the next prompt.
 const MAX_OUTPUT_BYTES: usize = 4 << 10;
 
-/// Maximum bytes of a log that is searched for summaries of tests. A log is smaller: of very long
-/// output it contains the beginning and the end.
+/// Maximum bytes of a log that is searched for summaries of tests, and for what a check needs. A log
+/// is smaller: of very long output it contains the beginning and the end.
 const MAX_LOG_BYTES: u64 = 8 << 20;
 
 /// The name of the folder for temporary files of a check.
@@ -122,7 +122,7 @@ impl CheckRunner {
         cannot_start(command, &self.project, &self.environment)
     }
 
-    fn deadline(&self, command: &str) -> Duration {
+    pub(super) fn deadline(&self, command: &str) -> Duration {
         let before = self.before.iter().find(|result| result.command == command);
         baseline::deadline(self.verify.timeout, before)
     }
@@ -151,6 +151,40 @@ impl CheckRunner {
         limit: Duration,
         stop: &StopHandle,
     ) -> CheckResult {
+        if self.sandbox.is_some() && self.verify.runs_outside(command) {
+            return self.run_outside(command, name, limit, stop).await;
+        }
+        self.run_in(self.sandbox.clone(), command, name, limit, stop).await
+    }
+
+    /// Runs a command once, outside the sandbox of the run.
+    pub(super) async fn run_outside(
+        &self,
+        command: &str,
+        name: &str,
+        limit: Duration,
+        stop: &StopHandle,
+    ) -> CheckResult {
+        let result = self.run_in(None, command, name, limit, stop).await;
+        CheckResult { outside: true, ..result }
+    }
+
+    /// The complete output of a check, as far as its log is kept.
+    pub(super) fn whole_output(&self, result: &CheckResult) -> String {
+        let log = result.log.as_ref().map(|log| self.folder.join(log));
+        let read = log.and_then(|log| files::read_at_most(&log, MAX_LOG_BYTES).ok());
+        let read = read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        read.unwrap_or_else(|| result.output.clone())
+    }
+
+    async fn run_in(
+        &self,
+        sandbox: Option<Arc<Sandbox>>,
+        command: &str,
+        name: &str,
+        limit: Duration,
+        stop: &StopHandle,
+    ) -> CheckResult {
         let place = format!("{LOGS}/{name}.log");
         let file = self.folder.join(&place);
         // The check matters more than its log, so it runs even if the log cannot be opened.
@@ -161,7 +195,7 @@ impl CheckRunner {
                 environment::set_temp(&mut environment, Dialect::Command, &room);
                 let launch = shell(command, environment, &self.project, &self.containment);
                 let heard = (log.as_mut(), &self.secrets);
-                match self.enter(launch, room).await {
+                match enter(sandbox, launch, room).await {
                     Ok((launch, entered)) => {
                         let done = run_and_log(&launch, limit, MAX_OUTPUT_BYTES, stop, heard).await;
                         drop(entered);
@@ -200,26 +234,25 @@ impl CheckRunner {
             tests,
             log: kept.then_some(place),
             duration: whole_millis(duration),
+            outside: false,
         }
     }
 }
 
-impl CheckRunner {
-    /// Puts a check into the sandbox, if there is one.
-    async fn enter(
-        &self,
-        launch: Launch,
-        room: PathBuf,
-    ) -> Result<(Launch, Option<Entered>), String> {
-        let Some(sandbox) = self.sandbox.clone() else { return Ok((launch, None)) };
-        let (kind, access) = (ProgramKind::Check, Access::ReadWrite);
-        let program = SandboxedProgram { launch, kind, access, room, shown: Vec::new() };
-        // Looks at many files, and asks git.
-        let entering = tokio::task::spawn_blocking(move || sandbox.enter(program));
-        let entered = entering.await.map_err(|error| error.to_string())?;
-        let entered = entered.map_err(|error| chain(&error))?;
-        Ok((entered.launch.clone(), Some(entered)))
-    }
+/// Puts a check into the sandbox, if there is one.
+async fn enter(
+    sandbox: Option<Arc<Sandbox>>,
+    launch: Launch,
+    room: PathBuf,
+) -> Result<(Launch, Option<Entered>), String> {
+    let Some(sandbox) = sandbox else { return Ok((launch, None)) };
+    let (kind, access) = (ProgramKind::Check, Access::ReadWrite);
+    let program = SandboxedProgram { launch, kind, access, room, shown: Vec::new() };
+    // Looks at many files, and asks git.
+    let entering = tokio::task::spawn_blocking(move || sandbox.enter(program));
+    let entered = entering.await.map_err(|error| error.to_string())?;
+    let entered = entered.map_err(|error| chain(&error))?;
+    Ok((entered.launch.clone(), Some(entered)))
 }
 
 fn not_started(why: String) -> FinishedCommand {

@@ -219,6 +219,7 @@ impl Sim {
             tests: None,
             log: None,
             duration: Duration::ZERO,
+            outside: false,
         };
         CheckReport {
             results: vec![result],

@@ -50,6 +50,7 @@ fn check(check: &CheckSummary) -> PageValue {
         passed: check.verdict.is_pass(),
         result: phrases::check_with_tests(&check.verdict, check.tests),
         before: &check.before,
+        outside: check.outside,
         took: check.duration,
         output: &check.output,
     }

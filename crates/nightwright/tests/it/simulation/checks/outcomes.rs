@@ -69,6 +69,7 @@ impl EventAccount {
             Outcome::JournalDamaged { .. } => false,
             Outcome::JournalFailed { .. }
             | Outcome::ChecksCannotRun { .. }
+            | Outcome::CheckNeedsHost { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::SandboxFailed { .. }
