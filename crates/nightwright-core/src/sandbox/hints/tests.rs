@@ -255,7 +255,7 @@ fn every_need_has_its_words() {
     let one = of("make e2e", needs);
     let said = "`make e2e` fails in the sandbox and passes outside; it needs write access to \
                 `/srv/b`, port 5432 of this machine";
-    assert_eq!(sentence(&[one.clone()]).as_deref(), Some(said));
+    assert_eq!(sentence(std::slice::from_ref(&one)).as_deref(), Some(said));
     let other = of("make db", vec![Need::Other]);
     assert_eq!(
         sentence(&[one.clone(), other.clone()]),
