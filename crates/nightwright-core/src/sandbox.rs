@@ -18,6 +18,7 @@ pub mod facts;
 pub mod git_settings;
 pub mod lists;
 pub mod mounts;
+pub mod network;
 pub mod package_settings;
 pub mod plan;
 mod project;
