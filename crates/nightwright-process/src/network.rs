@@ -16,11 +16,11 @@
 //! for. The bridge holds no addresses of real hosts.
 
 mod bridge;
-mod frames;
 mod lines;
 mod links;
 mod netlink;
 mod options;
+mod packets;
 mod ports;
 mod relay;
 mod socket_path;

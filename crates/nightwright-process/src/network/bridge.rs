@@ -14,17 +14,17 @@ use nightwright_core::sandbox::network::stand_ins::StandIns;
 use nightwright_core::sandbox::network::wire::{BridgeReply, BridgeRequest};
 use nightwright_core::sandbox::network::{Host, HostPort};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, recv, sendto};
 use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-use super::frames::{self, Frame};
 use super::lines::{read_line, write_line};
 use super::links::Namespaces;
-use super::ports::{FirstPacket, Ports};
+use super::packets::{self, Packet};
+use super::ports::{Connections, FirstPacket, Ports};
 use super::relay::{relay, reset};
 use super::socket_path::SocketPath;
 use super::system_calls::watch;
@@ -143,14 +143,16 @@ impl OuterBridge {
 
     /// Handles the packets of the link, and reports closed ports. Must run in the outer namespace.
     pub(super) fn start(self: &Rc<Self>) -> io::Result<()> {
-        let requests = watch(self.namespaces.requests.try_clone()?)?;
-        let outer = Rc::clone(self);
-        spawn_local(receive(requests, move |packet| outer.handle(packet)));
-        let refusals = watch(self.namespaces.refusals.try_clone()?)?;
+        for socket in [&self.namespaces.opening, &self.namespaces.questions] {
+            let outer = Rc::clone(self);
+            let socket = watch(socket.try_clone()?)?;
+            spawn_local(receive(socket, move |packet| outer.handle(packet)));
+        }
+        let closed = watch(self.namespaces.closed.try_clone()?)?;
         let bridge = Rc::clone(&self.bridge);
         let mut reported = HashSet::new();
-        spawn_local(receive(refusals, move |packet| {
-            if let Some(Frame::Closed(port)) = frames::read(packet)
+        spawn_local(receive(closed, move |packet| {
+            if let Some(Packet::Closed(port)) = packets::read(packet)
                 && reported.len() < MAX_CLOSED_PORTS
                 && reported.insert(port)
             {
@@ -165,23 +167,23 @@ impl OuterBridge {
     }
 
     fn handle(self: &Rc<Self>, packet: &mut [u8]) {
-        match frames::read(packet) {
-            Some(Frame::Open(address)) => {
-                let accept = |listener, connections: super::ports::Connections| {
+        match packets::read(packet) {
+            Some(Packet::Open(address)) => {
+                let accept = |listener, connections: Connections| {
                     let outer = Rc::clone(self);
                     let request = move |tcp: &TcpStream| outer.request_for(tcp);
                     let bridge = Rc::clone(&self.bridge);
                     let count = move || connections.count();
                     spawn_local(bridge.accept(listener, request, count)).abort_handle()
                 };
-                let opened = self.ports.open(address, &self.namespaces.netlink, accept);
+                let opened = self.ports.open(address.port(), &self.namespaces.netlink, accept);
                 // After an error, the kernel inside repeats the packet.
                 if matches!(opened, Ok(FirstPacket::Dropped)) {
-                    frames::complete(packet);
-                    let _ = send(&self.namespaces.inner_link, packet, SendFlags::empty());
+                    packets::complete(packet);
+                    let _ = sendto(&self.namespaces.inside, packet, SendFlags::empty(), &address);
                 }
             }
-            Some(Frame::Question(_)) => {
+            Some(Packet::Question(_)) => {
                 let Ok(slot) = Arc::clone(&self.questions).try_acquire_owned() else { return };
                 let (outer, packet) = (Rc::clone(self), packet.to_vec());
                 spawn_local(async move {
@@ -189,7 +191,7 @@ impl OuterBridge {
                     drop(slot);
                 });
             }
-            Some(Frame::Closed(_)) | None => {}
+            Some(Packet::Closed(_)) | None => {}
         }
     }
 
@@ -207,13 +209,13 @@ impl OuterBridge {
     }
 
     async fn answer(&self, packet: &[u8]) {
-        let Some(Frame::Question(message)) = frames::read(packet) else { return };
+        let Some(Packet::Question(message)) = packets::read(packet) else { return };
         let Some(question) = dns::question(message) else { return };
         let answer = self.look_up(&question).await;
         let reply = dns::reply(message, &question, answer);
-        if let Some(packet) = frames::answer(packet, &reply) {
+        if let Some((packet, address)) = packets::answer(packet, &reply) {
             // A lost answer is asked for again.
-            let _ = send(&self.namespaces.requests, &packet, SendFlags::empty());
+            let _ = sendto(&self.namespaces.answers, &packet, SendFlags::empty(), &address);
         }
     }
 

@@ -1,48 +1,57 @@
 //! The two network namespaces and the link between them.
 //!
 //! ```text
-//!   inner namespace: the sandbox          outer namespace: the bridge
-//!   eth0 198.18.0.2 ───────────────────── nw0 198.18.0.1, and every other address
-//!   default route through 198.18.0.1      TCP packets are dropped, except to open ports
+//!   inner namespace: the sandbox            outer namespace: the bridge
+//!   eth0 198.18.0.2 ─────────────────────── nw0 198.18.0.1, and every other address
+//!   TCP packets from closed ports: dropped
 //! ```
+//!
+//! The bridge does not listen at a port before a program wants to connect to it. Until then, the
+//! kernel would refuse the connection. The inner namespace therefore drops such refusals.
 //!
 //! Neither namespace has another interface than this link and a loopback of its own.
 
 use std::fs::{self, File};
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use nightwright_core::sandbox::network::stand_ins::{BRIDGE, INSIDE};
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, bind, ipproto, socket_with};
 use rustix::process::{getgid, getuid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::frames;
-use super::netlink::{Family, LOOPBACK, Netlink, Requests, Rule};
-use super::system_calls::{enter_new, packets_of};
+use super::netlink::{LOOPBACK, Netlink, Requests, Rule};
+use super::packets;
+use super::system_calls::{FilterStep, attach, enter_new};
 
-/// The interface of the bridge.
-pub(super) const OUTER: &str = "nw0";
-const INNER: &str = "eth0";
+/// The interface of the sandbox.
+pub(super) const INNER: &str = "eth0";
+const OUTER: &str = "nw0";
 /// The index of both interfaces, each in its own namespace.
 const LINK: u32 = 2;
-/// Addresses for packets of IPv6. The prefix is private and otherwise unused.
-const BRIDGE_V6: Ipv6Addr = Ipv6Addr::new(0xfd6e, 0x7769, 0x6768, 0, 0, 0, 0, 1);
-const INSIDE_V6: Ipv6Addr = Ipv6Addr::new(0xfd6e, 0x7769, 0x6768, 0, 0, 0, 0, 2);
 const NAMESPACE: &str = "/proc/thread-self/ns/net";
+/// The port of a name server.
+const DNS: u16 = 53;
 
-/// The namespaces of a sandbox.
+/// The namespaces of a sandbox, and the sockets of the bridge in them.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     outer: File,
-    /// Configures the outer namespace.
+    /// Configures the inner namespace.
     pub(super) netlink: Netlink,
-    /// Receives and sends packets at the outer end of the link.
-    pub(super) requests: OwnedFd,
-    /// Sends packets from the inner end of the link.
-    pub(super) inner_link: OwnedFd,
+    /// Receives the first packets of connections.
+    pub(super) opening: OwnedFd,
+    /// Sends packets from inside.
+    pub(super) inside: OwnedFd,
+    /// Receives questions to name servers, whatever their address.
+    pub(super) questions: OwnedFd,
+    /// Sends packets to the inside.
+    pub(super) answers: OwnedFd,
     /// Receives the kernel's refusals on the inner loopback.
-    pub(super) refusals: OwnedFd,
+    pub(super) closed: OwnedFd,
+    /// Keeps the kernel from answering that it has no name server.
+    _name_server: OwnedFd,
 }
 
 impl Namespaces {
@@ -54,27 +63,46 @@ impl Namespaces {
             .map_err(|error| explained("create a user and network namespace", &error))?;
         keep_ids(uid, gid).map_err(|error| explained("keep the user id", &error))?;
         let outer = File::open(NAMESPACE)?;
-        let netlink = Netlink::open()?;
+        let configure_outer = Netlink::open()?;
+        let opening = raw(ipproto::TCP, &packets::OPENING)?;
+        let questions = raw(ipproto::UDP, &packets::QUESTIONS)?;
+        let answers = raw(ipproto::RAW, &packets::NOTHING)?;
+        let flags = SocketFlags::CLOEXEC;
+        let name_server = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
+        attach(&name_server, &packets::NOTHING)?;
+        bind(&name_server, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, DNS))?;
         enter_new(UnshareFlags::NEWNET)
             .map_err(|error| explained("create a network namespace", &error))?;
-        let inner = File::open(NAMESPACE)?;
-        connect(&netlink, &outer)?;
-        let inner_link = packets_of(LINK, &frames::NOTHING)?;
-        let refusals = packets_of(LOOPBACK, &frames::REFUSALS)?;
-        move_into(&outer)?;
-        let requests = packets_of(LINK, &frames::REQUESTS)?;
-        move_into(&inner)?;
-        Ok(Self { outer, netlink, requests, inner_link, refusals })
+        let netlink = Netlink::open()?;
+        connect(&netlink, &configure_outer, &outer)?;
+        let closed = raw(ipproto::TCP, &packets::CLOSED)?;
+        bind(&closed, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
+        let inside = raw(ipproto::RAW, &packets::NOTHING)?;
+        Ok(Self {
+            outer,
+            netlink,
+            opening,
+            inside,
+            questions,
+            answers,
+            closed,
+            _name_server: name_server,
+        })
     }
 
     /// Moves this thread into the outer namespace.
     pub(super) fn enter_outer(&self) -> io::Result<()> {
-        move_into(&self.outer)
+        let network = Some(LinkNameSpaceType::Network);
+        Ok(move_into_link_name_space(self.outer.as_fd(), network)?)
     }
 }
 
-fn move_into(namespace: &File) -> io::Result<()> {
-    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+/// Opens a socket for whole packets of a protocol.
+fn raw(protocol: Protocol, filter: &[FilterStep]) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::INET, SocketType::RAW, flags, Some(protocol))?;
+    attach(&socket, filter)?;
+    Ok(socket)
 }
 
 fn explained(purpose: &str, error: &io::Error) -> io::Error {
@@ -89,41 +117,22 @@ fn keep_ids(uid: u32, gid: u32) -> io::Result<()> {
 }
 
 /// Connects the inner namespace, which is this thread's, with the outer one.
-fn connect(outer: &Netlink, namespace: &File) -> io::Result<()> {
-    let (bridge, inside) = (IpAddr::from(BRIDGE), IpAddr::from(INSIDE));
-    let inner = Netlink::open()?;
-    let peer = (OUTER, LINK, namespace.as_raw_fd());
+fn connect(inner: &Netlink, outer: &Netlink, namespace: &File) -> io::Result<()> {
     let requests = Requests::default()
         .set_up(LOOPBACK)
-        .add_pair((INNER, LINK), peer)
-        .add_address(LINK, inside, 30)
-        .route_all(LINK, bridge);
+        .add_pair((INNER, LINK), (OUTER, LINK, namespace.as_raw_fd()))
+        .add_address(LINK, INSIDE, 30)
+        .route_all(LINK, BRIDGE)
+        .lower_local_rule()
+        .add_rule(INNER, Rule::Drop);
     inner.send(&requests)?;
-    // A server inside may use any port, as a container's may.
+    // A server inside may use any port, as one in a container may.
     let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
     let requests = Requests::default()
         .set_up(LOOPBACK)
         .set_up(LINK)
-        .add_address(LINK, bridge, 32)
-        .except(LINK, inside)
-        .take_all(Family::V4)
-        .lower_local_rule(Family::V4)
-        .add_rule(Family::V4, OUTER, Rule::DropTcp)
-        .add_rule(Family::V4, OUTER, Rule::DropNameQuestions);
-    outer.send(&requests)?;
-    // Some machines have no IPv6. Names have no such addresses, so programs rarely need it.
-    let _ = connect_v6(&inner, outer);
-    Ok(())
-}
-
-fn connect_v6(inner: &Netlink, outer: &Netlink) -> io::Result<()> {
-    let (bridge, inside) = (IpAddr::from(BRIDGE_V6), IpAddr::from(INSIDE_V6));
-    let requests = Requests::default()
-        .add_address(LINK, bridge, 128)
-        .except(LINK, inside)
-        .take_all(Family::V6)
-        .lower_local_rule(Family::V6)
-        .add_rule(Family::V6, OUTER, Rule::DropTcp);
-    outer.send(&requests)?;
-    inner.send(&Requests::default().add_address(LINK, inside, 64).route_all(LINK, bridge))
+        .add_address(LINK, BRIDGE, 32)
+        .except(LINK, INSIDE)
+        .take_all();
+    outer.send(&requests)
 }

@@ -1,7 +1,7 @@
 //! Requests to the kernel to configure a network namespace (rtnetlink).
 
 use std::io;
-use std::net::IpAddr;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
 use rustix::net::netlink::SocketAddrNetlink;
@@ -27,12 +27,9 @@ const HEADER: usize = 16;
 const INTERFACE_UP: u32 = 1;
 const TABLE_LOCAL: u8 = 255;
 const TABLE_MAIN: u8 = 254;
-const FAMILY_V4: u8 = 2;
-const FAMILY_V6: u8 = 10;
+const FAMILY: u8 = 2;
+const WHOLE_ADDRESS: u8 = 32;
 const PROTOCOL_TCP: u8 = 6;
-const PROTOCOL_UDP: u8 = 17;
-/// An address that is used without asking the network whether another host has it.
-const NO_DUPLICATE_CHECK: u32 = 2;
 
 /// An attribute of a request.
 struct Attribute(u16, Vec<u8>);
@@ -56,8 +53,8 @@ impl Attribute {
         Self(kind, number.to_ne_bytes().to_vec())
     }
 
-    fn address(kind: u16, address: IpAddr) -> Self {
-        Self(kind, octets(address))
+    fn address(kind: u16, address: Ipv4Addr) -> Self {
+        Self(kind, address.octets().to_vec())
     }
 
     fn write(&self, buffer: &mut Vec<u8>) {
@@ -69,50 +66,13 @@ impl Attribute {
     }
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    }
-}
-
-/// The version of the internet protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Family {
-    V4,
-    V6,
-}
-
-impl Family {
-    pub(super) fn of(address: IpAddr) -> Self {
-        if address.is_ipv4() { Self::V4 } else { Self::V6 }
-    }
-
-    fn number(self) -> u8 {
-        match self {
-            Self::V4 => FAMILY_V4,
-            Self::V6 => FAMILY_V6,
-        }
-    }
-
-    /// The length of a prefix that is one address.
-    fn full(self) -> u8 {
-        match self {
-            Self::V4 => 32,
-            Self::V6 => 128,
-        }
-    }
-}
-
-/// A rule for packets that arrive at an interface.
+/// A rule for TCP packets that arrive at an interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
-    /// Takes TCP packets to this port for local ones.
-    AcceptPort(u16),
-    /// Drops TCP packets.
-    DropTcp,
-    /// Drops questions to a name server, which the kernel cannot answer.
-    DropNameQuestions,
+    /// Accepts those from this port.
+    AcceptFrom(u16),
+    /// Drops all.
+    Drop,
 }
 
 /// Requests that are sent together.
@@ -173,48 +133,42 @@ impl Requests {
         self
     }
 
-    pub(super) fn add_address(mut self, interface: u32, address: IpAddr, prefix: u8) -> Self {
-        let family = Family::of(address);
-        let mut body = vec![family.number(), prefix, 0, 0];
+    pub(super) fn add_address(mut self, interface: u32, address: Ipv4Addr, prefix: u8) -> Self {
+        let mut body = vec![FAMILY, prefix, 0, 0];
         body.extend_from_slice(&interface.to_ne_bytes());
-        let attributes = [
-            Attribute::address(1, address),
-            Attribute::address(2, address),
-            Attribute::number(8, NO_DUPLICATE_CHECK),
-        ];
+        let attributes = [Attribute::address(1, address), Attribute::address(2, address)];
         self.push("add an address", (NEW_ADDRESS, CREATE | EXCLUSIVE), &body, &attributes);
         self
     }
 
     /// Sends packets to all other addresses through this gateway.
-    pub(super) fn route_all(mut self, interface: u32, gateway: IpAddr) -> Self {
+    pub(super) fn route_all(mut self, interface: u32, gateway: Ipv4Addr) -> Self {
         let attributes = [Attribute::number(4, interface), Attribute::address(5, gateway)];
-        let body = route(Family::of(gateway), 0, TABLE_MAIN, 0, 1);
+        let body = route(0, TABLE_MAIN, 0, 1);
         self.push("add a route", (NEW_ROUTE, CREATE | EXCLUSIVE), &body, &attributes);
         self
     }
 
     /// Takes all addresses for addresses of this namespace.
-    pub(super) fn take_all(mut self, family: Family) -> Self {
+    pub(super) fn take_all(mut self) -> Self {
         let attributes = [Attribute::number(4, LOOPBACK)];
-        let body = route(family, 0, TABLE_LOCAL, 254, 2);
+        let body = route(0, TABLE_LOCAL, 254, 2);
         self.push("accept all addresses", (NEW_ROUTE, CREATE | EXCLUSIVE), &body, &attributes);
         self
     }
 
     /// Excepts an address from [`take_all`](Self::take_all): it is at the other end of an interface.
-    pub(super) fn except(mut self, interface: u32, address: IpAddr) -> Self {
-        let family = Family::of(address);
+    pub(super) fn except(mut self, interface: u32, address: Ipv4Addr) -> Self {
         let attributes = [Attribute::address(1, address), Attribute::number(4, interface)];
-        let body = route(family, family.full(), TABLE_LOCAL, 253, 1);
+        let body = route(WHOLE_ADDRESS, TABLE_LOCAL, 253, 1);
         self.push("add a route", (NEW_ROUTE, CREATE | EXCLUSIVE), &body, &attributes);
         self
     }
 
     /// Moves the rule that looks for local addresses, so that other rules come before it.
-    pub(super) fn lower_local_rule(mut self, family: Family) -> Self {
+    pub(super) fn lower_local_rule(mut self) -> Self {
         const PRIORITY: u32 = 30;
-        let body = rule(family, TABLE_LOCAL, 1);
+        let body = rule(TABLE_LOCAL, 1);
         let lowered = [Attribute::number(6, PRIORITY)];
         self.push("add a rule", (NEW_RULE, CREATE | EXCLUSIVE), &body, &lowered);
         let first = [Attribute::number(6, 0)];
@@ -223,14 +177,14 @@ impl Requests {
     }
 
     /// Adds a rule for packets from this interface.
-    pub(super) fn add_rule(mut self, family: Family, interface: &str, wanted: Rule) -> Self {
-        let (body, attributes) = rule_parts(family, interface, wanted);
+    pub(super) fn add_rule(mut self, interface: &str, wanted: Rule) -> Self {
+        let (body, attributes) = rule_parts(interface, wanted);
         self.push("add a rule", (NEW_RULE, CREATE | EXCLUSIVE), &body, &attributes);
         self
     }
 
-    pub(super) fn remove_rule(mut self, family: Family, interface: &str, wanted: Rule) -> Self {
-        let (body, attributes) = rule_parts(family, interface, wanted);
+    pub(super) fn remove_rule(mut self, interface: &str, wanted: Rule) -> Self {
+        let (body, attributes) = rule_parts(interface, wanted);
         self.push("remove a rule", (DELETE_RULE, 0), &body, &attributes);
         self
     }
@@ -246,35 +200,33 @@ fn link(index: u32, flags: u32) -> Vec<u8> {
 }
 
 /// The header of a request about a route.
-fn route(family: Family, prefix: u8, table: u8, scope: u8, kind: u8) -> [u8; 12] {
+fn route(prefix: u8, table: u8, scope: u8, kind: u8) -> [u8; 12] {
     const BY_THE_ADMINISTRATOR: u8 = 3;
-    [family.number(), prefix, 0, 0, table, BY_THE_ADMINISTRATOR, scope, kind, 0, 0, 0, 0]
+    [FAMILY, prefix, 0, 0, table, BY_THE_ADMINISTRATOR, scope, kind, 0, 0, 0, 0]
 }
 
 /// The header of a request about a rule.
-fn rule(family: Family, table: u8, action: u8) -> [u8; 12] {
-    [family.number(), 0, 0, 0, table, 0, 0, action, 0, 0, 0, 0]
+fn rule(table: u8, action: u8) -> [u8; 12] {
+    [FAMILY, 0, 0, 0, table, 0, 0, action, 0, 0, 0, 0]
 }
 
-fn rule_parts(family: Family, interface: &str, wanted: Rule) -> ([u8; 12], Vec<Attribute>) {
+fn rule_parts(interface: &str, wanted: Rule) -> ([u8; 12], Vec<Attribute>) {
     const LOOK_UP: u8 = 1;
     const DROP: u8 = 6;
-    let port = |port: u16| {
-        let [high, low] = port.to_ne_bytes();
-        Attribute(24, vec![high, low, high, low])
-    };
-    let (table, action, priority, protocol, port) = match wanted {
-        Rule::AcceptPort(number) => (TABLE_LOCAL, LOOK_UP, 10, PROTOCOL_TCP, Some(port(number))),
-        Rule::DropTcp => (0, DROP, 20, PROTOCOL_TCP, None),
-        Rule::DropNameQuestions => (0, DROP, 20, PROTOCOL_UDP, Some(port(53))),
+    let (table, action, priority, port) = match wanted {
+        Rule::AcceptFrom(port) => (TABLE_LOCAL, LOOK_UP, 10, Some(port)),
+        Rule::Drop => (0, DROP, 20, None),
     };
     let mut attributes = vec![
         Attribute::text(3, interface),
         Attribute::number(6, priority),
-        Attribute(22, vec![protocol]),
+        Attribute(22, vec![PROTOCOL_TCP]),
     ];
-    attributes.extend(port);
-    (rule(family, table, action), attributes)
+    attributes.extend(port.map(|port| {
+        let [first, second] = port.to_ne_bytes();
+        Attribute(23, vec![first, second, first, second])
+    }));
+    (rule(table, action), attributes)
 }
 
 /// A socket for requests about the namespace in which it was opened.

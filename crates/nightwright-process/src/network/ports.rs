@@ -1,21 +1,21 @@
 //! Listeners of the bridge. A port gets one when the first packet for it arrives.
 //!
-//! The kernel drops TCP packets to all other ports. A listener that is opened for a packet has
-//! missed it, so the bridge sends the packet once more.
+//! A listener that is opened for a packet has missed it, so the bridge sends the packet once more.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::net::sockopt::set_socket_reuseaddr;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-use super::links::OUTER;
-use super::netlink::{Family, Netlink, Requests, Rule};
+use super::links::INNER;
+use super::netlink::{Netlink, Requests, Rule};
 
 /// The maximum number of ports that are open at the same time.
 const MAX_PORTS: usize = 128;
@@ -23,9 +23,6 @@ const MAX_PORTS: usize = 128;
 const OPENING: Duration = Duration::from_millis(200);
 /// The number of connections that wait to be accepted.
 const BACKLOG: i32 = 256;
-
-/// The port of a listener, for one version of the internet protocol.
-type Key = (Family, u16);
 
 /// Whether a first packet has to be sent once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,60 +62,51 @@ impl Drop for CountedConnection {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Ports(RefCell<HashMap<Key, OpenPort>>);
+pub(super) struct Ports(RefCell<HashMap<u16, OpenPort>>);
 
 impl Ports {
-    /// Opens the port of an address, if it is not open. `accept` starts to accept connections.
+    /// Opens a port, if it is not open. `accept` starts to accept connections.
     pub(super) fn open(
         &self,
-        address: SocketAddr,
+        port: u16,
         netlink: &Netlink,
         accept: impl FnOnce(TcpListener, Connections) -> AbortHandle,
     ) -> io::Result<FirstPacket> {
-        let key = (Family::of(address.ip()), address.port());
         let mut ports = self.0.borrow_mut();
         let now = Instant::now();
-        if let Some(port) = ports.get_mut(&key) {
-            port.used = now;
-            let is_new = now.duration_since(port.opened) < OPENING;
+        if let Some(open) = ports.get_mut(&port) {
+            open.used = now;
+            let is_new = now.duration_since(open.opened) < OPENING;
             return Ok(if is_new { FirstPacket::Dropped } else { FirstPacket::Delivered });
         }
         if ports.len() >= MAX_PORTS {
             close_oldest(&mut ports, netlink)?;
         }
-        let listener = listen(key)?;
-        let rule = Rule::AcceptPort(key.1);
-        netlink.send(&Requests::default().add_rule(key.0, OUTER, rule))?;
+        let listener = listen(port)?;
+        netlink.send(&Requests::default().add_rule(INNER, Rule::AcceptFrom(port)))?;
         let connections = Connections::default();
         let accepting = accept(listener, connections.clone());
-        ports.insert(key, OpenPort { opened: now, used: now, connections, accepting });
+        ports.insert(port, OpenPort { opened: now, used: now, connections, accepting });
         Ok(FirstPacket::Dropped)
     }
 }
 
 /// Closes the port that was not used for the longest time. A port with connections stays.
-fn close_oldest(ports: &mut HashMap<Key, OpenPort>, netlink: &Netlink) -> io::Result<()> {
-    let unused = ports.iter().filter(|(_, port)| port.connections.0.get() == 0);
-    let oldest = unused.min_by_key(|(_, port)| port.used).map(|(key, _)| *key);
-    let Some(key) = oldest else { return Err(io::ErrorKind::QuotaExceeded.into()) };
-    if let Some(port) = ports.remove(&key) {
-        port.accepting.abort();
+fn close_oldest(ports: &mut HashMap<u16, OpenPort>, netlink: &Netlink) -> io::Result<()> {
+    let unused = ports.iter().filter(|(_, open)| open.connections.0.get() == 0);
+    let oldest = unused.min_by_key(|(_, open)| open.used).map(|(port, _)| *port);
+    let Some(port) = oldest else { return Err(io::ErrorKind::QuotaExceeded.into()) };
+    if let Some(open) = ports.remove(&port) {
+        open.accepting.abort();
     }
-    netlink.send(&Requests::default().remove_rule(key.0, OUTER, Rule::AcceptPort(key.1)))
+    netlink.send(&Requests::default().remove_rule(INNER, Rule::AcceptFrom(port)))
 }
 
-fn listen((family, port): Key) -> io::Result<TcpListener> {
-    let (domain, address) = match family {
-        Family::V4 => (AddressFamily::INET, IpAddr::from(Ipv4Addr::UNSPECIFIED)),
-        Family::V6 => (AddressFamily::INET6, IpAddr::from(Ipv6Addr::UNSPECIFIED)),
-    };
+fn listen(port: u16) -> io::Result<TcpListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(domain, SocketType::STREAM, flags, None)?;
-    rustix::net::sockopt::set_socket_reuseaddr(&socket, true)?;
-    if family == Family::V6 {
-        rustix::net::sockopt::set_ipv6_v6only(&socket, true)?;
-    }
-    rustix::net::bind(&socket, &SocketAddr::new(address, port))?;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))?;
     rustix::net::listen(&socket, BACKLOG)?;
     TcpListener::from_std(socket.into())
 }

@@ -1,12 +1,11 @@
-//! The system calls of the sandbox's network that have no safe interface: new namespaces, sockets
-//! for whole packets, and what a child does between its fork and its program.
+//! The system calls of the sandbox's network that have no safe interface: new namespaces, filters of
+//! packets, and what a child does between its fork and its program.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::UnshareFlags;
 use tokio::io::unix::AsyncFd;
@@ -39,18 +38,8 @@ pub(super) fn tie_to_this_thread(command: &mut Command) {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FilterStep(pub(super) u16, pub(super) u8, pub(super) u8, pub(super) u32);
 
-/// Opens a socket for the packets of an interface that a filter selects, complete with their
-/// headers.
-pub(super) fn packets_of(interface: u32, filter: &[FilterStep]) -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    // Without a protocol, the socket receives nothing before the filter is in place.
-    let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
-    attach(&socket, filter)?;
-    bind(&socket, interface)?;
-    Ok(socket)
-}
-
-fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
+/// Has a socket receive only what a filter selects.
+pub(super) fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
     let mut steps: Vec<_> = filter
         .iter()
         .map(|FilterStep(code, jt, jf, k)| libc::sock_filter {
@@ -61,6 +50,8 @@ fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
         })
         .collect();
     let len = u16::try_from(steps.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let length = libc::socklen_t::try_from(size_of::<libc::sock_fprog>())
+        .map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: steps.as_mut_ptr() };
     #[expect(unsafe_code, reason = "the kernel reads the filter through a pointer")]
     // SAFETY: the program and its steps live until the call returns, and their lengths are correct.
@@ -70,38 +61,10 @@ fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
             libc::SOL_SOCKET,
             libc::SO_ATTACH_FILTER,
             (&raw const program).cast(),
-            length_of::<libc::sock_fprog>(),
+            length,
         )
     };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn bind(socket: &OwnedFd, interface: u32) -> io::Result<()> {
-    let address = libc::sockaddr_ll {
-        sll_family: u16::try_from(libc::AF_PACKET).map_err(|_| io::ErrorKind::InvalidInput)?,
-        sll_protocol: u16::try_from(libc::ETH_P_ALL)
-            .map_err(|_| io::ErrorKind::InvalidInput)?
-            .to_be(),
-        sll_ifindex: i32::try_from(interface).map_err(|_| io::ErrorKind::InvalidInput)?,
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 0,
-        sll_addr: [0; 8],
-    };
-    #[expect(unsafe_code, reason = "the kernel reads the address through a pointer")]
-    // SAFETY: the address lives until the call returns, and its length is correct.
-    let done = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            (&raw const address).cast(),
-            length_of::<libc::sockaddr_ll>(),
-        )
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn length_of<T>() -> libc::socklen_t {
-    libc::socklen_t::try_from(size_of::<T>()).expect("system structures are small")
 }
 
 /// Waits for a descriptor that is no ordinary stream.
