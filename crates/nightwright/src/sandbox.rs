@@ -16,6 +16,7 @@ mod home_files;
 mod host;
 mod look;
 mod mount_points;
+pub mod network;
 mod placeholders;
 mod project;
 mod trial;

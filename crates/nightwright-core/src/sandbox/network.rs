@@ -9,6 +9,7 @@ pub mod contacts;
 pub mod dns;
 pub mod host;
 mod policy;
+pub mod proxy;
 mod ranges;
 pub mod stand_ins;
 pub mod wire;
