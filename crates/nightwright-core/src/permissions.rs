@@ -10,6 +10,7 @@ pub mod usual;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::sandbox::network::{self, NetworkWay};
 use crate::settings::{AgentSettings, Settings};
 
 /// The number of commands named in one sentence.
@@ -93,8 +94,8 @@ pub fn granted(settings: &Settings) -> Vec<String> {
     all
 }
 
-/// The first line of a run in a sandbox.
-pub fn describe_sandbox(settings: &Settings) -> Option<String> {
+/// The first line of a run in a sandbox. Without a way, the sandbox uses the network of the host.
+pub fn describe_sandbox(settings: &Settings, way: Option<NetworkWay>) -> Option<String> {
     let kind = settings.sandbox.kind;
     kind.is_on().then(|| {
         let may = match settings.agent.permissions {
@@ -103,7 +104,8 @@ pub fn describe_sandbox(settings: &Settings) -> Option<String> {
                 "The agent can change only this project"
             }
         };
-        format!("Sandbox: {}. {may}; the network is not restricted.", kind.name())
+        let network = network::describe(&settings.sandbox.network, way);
+        format!("Sandbox: {}. {may}; {network}.", kind.name())
     })
 }
 

@@ -12,6 +12,9 @@
 //!                 └── bwrap ── agent in the inner namespace
 //! ```
 //!
+//! Where the system allows no such namespaces, the bridge is the first program inside the sandbox, and
+//! an HTTP proxy on its loopback. Programs that know no proxy then reach nothing.
+//!
 //! Names get addresses that stand for them, so that a connection shows which name a program asked
 //! for. The bridge holds no addresses of real hosts.
 
@@ -22,6 +25,7 @@ mod netlink;
 mod options;
 mod packets;
 mod ports;
+mod proxy;
 mod relay;
 mod socket_path;
 mod system_calls;
@@ -30,8 +34,10 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::rc::Rc;
+use std::time::Duration;
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open,
@@ -39,10 +45,11 @@ use rustix::process::{
 };
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, spawn_local};
 
 use self::bridge::{Bridge, OuterBridge};
 use self::links::Namespaces;
+use super::captured::{CapturedCommand, CapturedEnd, CapturedOutput, run_captured};
 
 pub use self::bridge::MAX_CONNECTIONS;
 pub use self::lines::{read_line, write_line};
@@ -54,8 +61,12 @@ pub use self::socket_path::SocketPath;
 pub const NAME: &str = "nw-net";
 /// The exit code if the program could not be started.
 pub const NOT_STARTED: u8 = 125;
+/// A program that exits at once.
+const TRUE: &str = "/bin/true";
+/// How long a probe may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs a program in a network of its own until it exits.
+/// Runs a program in a separate network until it exits.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     match run(arguments) {
         Ok(status) => pass_on(status),
@@ -68,33 +79,67 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
 }
 
 fn run(arguments: &[OsString]) -> io::Result<ExitStatus> {
-    let options = NetworkOptions::parse(arguments)?;
+    let (options, program, arguments) = NetworkOptions::parse(arguments)?;
     rustix::thread::set_name(c"nw-net")?;
     let parent = getppid();
     let socket = SocketPath::new(&options.socket)?;
-    let namespaces = Namespaces::create()?;
+    let namespaces = match options.proxy {
+        Some(_) => None,
+        None => Some(Namespaces::create()?),
+    };
     // Not before: a new user namespace may reset it.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != parent {
-        return Err(io::Error::other("the guard is gone"));
+        return Err(io::Error::other("the parent process has exited"));
     }
+    let mut command = Command::new(program);
+    command.args(arguments);
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let tasks = LocalSet::new();
-    tasks.block_on(&runtime, async {
+    LocalSet::new().block_on(&runtime, async {
         // SIGTERM is for the program: the bridge stays as long as it does.
         let _terminate = signal(SignalKind::terminate())?;
         let _interrupt = signal(SignalKind::interrupt())?;
         let _hangup = signal(SignalKind::hangup())?;
-        let listeners = listen_inside(&options.host_ports)?;
-        let child = start(&options)?;
-        namespaces.enter_outer()?;
         let bridge = Rc::new(Bridge::new(socket));
+        let listeners = listen_inside(&options.host_ports)?;
+        if let Some(port) = options.proxy {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+            listener.set_nonblocking(true)?;
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            spawn_local(proxy::serve(Rc::clone(&bridge), listener));
+        }
+        let child = start(&mut command)?;
         for (port, listener) in listeners {
             bridge.open_host_port(port, listener)?;
         }
-        Rc::new(OuterBridge::new(bridge, namespaces)).start()?;
+        if let Some(namespaces) = namespaces {
+            namespaces.enter_outer()?;
+            Rc::new(OuterBridge::new(bridge, namespaces)).start()?;
+        }
         exit_of(child).await
     })
+}
+
+/// Whether this machine allows the namespaces and the link. Blocks for a few milliseconds;
+/// `nightwright` is the path of this program.
+pub fn probe(nightwright: &Path) -> Result<(), String> {
+    let options = NetworkOptions { socket: "/probe".into(), host_ports: Vec::new(), proxy: None };
+    let mut arguments = options.to_arguments();
+    arguments.push(TRUE.into());
+    let finished = run_captured(CapturedCommand {
+        program: nightwright.as_os_str(),
+        arguments: &arguments,
+        environment: &[],
+        directory: Path::new("/"),
+        input: Vec::new(),
+        limit: PROBE_TIMEOUT,
+        max_output: 0,
+    });
+    match finished {
+        Ok(CapturedOutput { ended: CapturedEnd::Exited(exit), .. }) if exit.is_success() => Ok(()),
+        Ok(CapturedOutput { complaint, .. }) => Err(complaint),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Listens on the loopback of the sandbox.
@@ -110,12 +155,11 @@ fn listen_inside(ports: &[u16]) -> io::Result<Vec<(u16, TcpListener)>> {
 }
 
 /// Starts the program, which then is the only one that holds its pipes.
-fn start(options: &NetworkOptions) -> io::Result<Child> {
-    let mut command = Command::new(&options.program);
-    command.args(&options.arguments);
-    system_calls::tie_to_this_thread(&mut command);
+fn start(command: &mut Command) -> io::Result<Child> {
+    system_calls::tie_to_this_thread(command);
     let child = command.spawn().map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot run {}: {error}", options.program.display()))
+        let program = Path::new(command.get_program()).display();
+        io::Error::new(error.kind(), format!("cannot run {program}: {error}"))
     })?;
     let nothing = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;

@@ -74,7 +74,7 @@ pub const AGENT_FOLDER: &str = ".claude";
 /// The file with the login of the agent, which the agent itself updates.
 pub(super) const AGENT_LOGIN: &str = ".credentials.json";
 /// The variable that names another folder for the agent's configuration.
-pub(super) const AGENT_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
+pub const AGENT_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 
 /// The folder of a tool, if a variable places it outside the user's home: its variable, and the
 /// parts that are shown read-only. The rest is private to the project.

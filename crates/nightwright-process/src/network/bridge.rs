@@ -31,8 +31,10 @@ use super::system_calls::watch;
 
 /// The maximum number of open connections. Further ones wait in the kernel.
 pub const MAX_CONNECTIONS: usize = 256;
-/// The maximum number of questions for names at the same time. Programs repeat the others.
+/// The maximum number of questions for names that nightwright answers at the same time.
 const MAX_QUESTIONS: usize = 64;
+/// The maximum number of questions that wait for that. Programs repeat the others.
+const MAX_WAITING: usize = 1024;
 /// The maximum number of closed ports that are reported.
 const MAX_CLOSED_PORTS: usize = 256;
 /// The largest packet that is read.
@@ -40,7 +42,7 @@ const MAX_PACKET: usize = 2048;
 /// How long nightwright may take to look up a name or to open a connection.
 const REPLY_TIMEOUT: Duration = Duration::from_mins(1);
 /// The pause after an error of the system, for example too many open files.
-const RETRY_DELAY: Duration = Duration::from_millis(50);
+pub(super) const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// The bridge between the sandbox and nightwright.
 #[derive(Debug)]
@@ -127,7 +129,8 @@ pub(super) struct OuterBridge {
     namespaces: Namespaces,
     names: RefCell<StandIns>,
     ports: Ports,
-    questions: Arc<Semaphore>,
+    questions: Semaphore,
+    waiting: Arc<Semaphore>,
 }
 
 impl OuterBridge {
@@ -137,7 +140,8 @@ impl OuterBridge {
             namespaces,
             names: RefCell::default(),
             ports: Ports::default(),
-            questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
+            questions: Semaphore::new(MAX_QUESTIONS),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
         }
     }
 
@@ -158,7 +162,7 @@ impl OuterBridge {
             {
                 let bridge = Rc::clone(&bridge);
                 spawn_local(async move {
-                    // Without nightwright, nobody needs the report.
+                    // The report is for nightwright, which may have exited.
                     let _ = bridge.ask(&BridgeRequest::ClosedPort(port)).await;
                 });
             }
@@ -179,12 +183,12 @@ impl OuterBridge {
                 let opened = self.ports.open(address.port(), &self.namespaces.netlink, accept);
                 // After an error, the kernel inside repeats the packet.
                 if matches!(opened, Ok(FirstPacket::Dropped)) {
-                    packets::complete(packet);
+                    packets::send_again(packet);
                     let _ = sendto(&self.namespaces.inside, packet, SendFlags::empty(), &address);
                 }
             }
             Some(Packet::Question(_)) => {
-                let Ok(slot) = Arc::clone(&self.questions).try_acquire_owned() else { return };
+                let Ok(slot) = Arc::clone(&self.waiting).try_acquire_owned() else { return };
                 let (outer, packet) = (Rc::clone(self), packet.to_vec());
                 spawn_local(async move {
                     outer.answer(&packet).await;
@@ -211,7 +215,10 @@ impl OuterBridge {
     async fn answer(&self, packet: &[u8]) {
         let Some(Packet::Question(message)) = packets::read(packet) else { return };
         let Some(question) = dns::question(message) else { return };
+        // The semaphore is never closed.
+        let slot = self.questions.acquire().await;
         let answer = self.look_up(&question).await;
+        drop(slot);
         let reply = dns::reply(message, &question, answer);
         if let Some((packet, address)) = packets::answer(packet, &reply) {
             // A lost answer is asked for again.

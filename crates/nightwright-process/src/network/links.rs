@@ -9,7 +9,7 @@
 //! The bridge does not listen at a port before a program wants to connect to it. Until then, the
 //! kernel would refuse the connection. The inner namespace therefore drops such refusals.
 //!
-//! Neither namespace has another interface than this link and a loopback of its own.
+//! Neither namespace has another interface than this link and its own loopback.
 
 use std::fs::{self, File};
 use std::io;

@@ -71,7 +71,7 @@ impl Attribute {
 pub(super) enum Rule {
     /// Accepts those from this port.
     AcceptFrom(u16),
-    /// Drops all.
+    /// Drops every TCP packet.
     Drop,
 }
 
@@ -79,7 +79,7 @@ pub(super) enum Rule {
 #[derive(Default)]
 pub(super) struct Requests {
     bytes: Vec<u8>,
-    /// What each request does, for the message if it fails.
+    /// The purpose of each request, for the message if it fails.
     purposes: Vec<&'static str>,
 }
 

@@ -12,6 +12,10 @@ const UDP_HEADER: usize = 8;
 const FIN_SYN_RST_ACK: u8 = 0x17;
 const SYN: u8 = 0x02;
 const RST_ACK: u8 = 0x14;
+/// The byte of a header that says how many routers a packet may still pass.
+const HOPS: usize = 8;
+/// Its value in a packet that the bridge sends once more: the bridge receives that packet, too.
+const SENT_AGAIN: u8 = 1;
 /// The port of a name server.
 const DNS: u16 = 53;
 
@@ -45,13 +49,14 @@ fn header(packet: &[u8]) -> Option<Header> {
     })
 }
 
-/// Reads a packet.
+/// Reads a packet that the bridge may have to handle.
 pub(super) fn read(packet: &[u8]) -> Option<Packet<'_>> {
     let Header { length, protocol, destination, .. } = header(packet)?;
     let inner = packet.get(length.max(HEADER)..)?;
     let number = |at: usize| Some(u16::from_be_bytes([*inner.get(at)?, *inner.get(at + 1)?]));
     match protocol {
         TCP => match inner.get(13)? & FIN_SYN_RST_ACK {
+            SYN if packet.get(HOPS) == Some(&SENT_AGAIN) => None,
             SYN => Some(Packet::Open(SocketAddrV4::new(destination, number(2)?))),
             // Only the answer to the first packet of a connection has the sequence number 0.
             RST_ACK if inner.get(4..8)? == [0; 4] => Some(Packet::Closed(number(0)?)),
@@ -64,9 +69,12 @@ pub(super) fn read(packet: &[u8]) -> Option<Packet<'_>> {
     }
 }
 
-/// Completes the checksum of a TCP packet. The kernel leaves it to the device, and a packet that
-/// is sent again has none.
-pub(super) fn complete(packet: &mut [u8]) {
+/// Prepares a TCP packet to be sent again: marks it and completes its checksum. The kernel leaves
+/// that to the device, so the packet has none.
+pub(super) fn send_again(packet: &mut [u8]) {
+    if let Some(hops) = packet.get_mut(HOPS) {
+        *hops = SENT_AGAIN;
+    }
     let Some(Header { length, protocol, source, destination }) = header(packet) else { return };
     let Some(inner) = packet.get_mut(length..).filter(|inner| inner.len() >= HEADER) else {
         return;
@@ -148,7 +156,7 @@ pub(super) const QUESTIONS: [FilterStep; 5] = [
     WHOLE,
     NONE,
 ];
-/// Selects nothing.
+/// Selects no packet at all.
 pub(super) const NOTHING: [FilterStep; 1] = [NONE];
 
 #[cfg(test)]
@@ -171,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn first_packets_and_refusals_are_told_apart() {
+    fn first_packets_differ_from_refusals() {
         let address = SocketAddrV4::new(Ipv4Addr::new(1, 2, 3, 4), 8443);
         assert_eq!(read(&tcp(9, 0x02)), Some(Packet::Open(address)));
         assert_eq!(read(&tcp(9, 0xc2)), Some(Packet::Open(address)), "with flags of congestion");
@@ -198,14 +206,15 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_packet_has_the_sum_that_a_receiver_expects() {
+    fn a_packet_that_is_sent_again_has_the_expected_sum_and_is_not_handled_again() {
         let mut packet = tcp(9, 0x02);
-        complete(&mut packet);
+        send_again(&mut packet);
+        assert_eq!(read(&packet), None);
         let inner = &packet[24..];
         let addresses = sum(&packet[12..20]);
         let length = u64::try_from(inner.len()).unwrap();
         assert_eq!(fold(addresses + u64::from(TCP) + length + sum(inner)), 0);
-        complete(&mut packet[..30]);
-        complete(&mut []);
+        send_again(&mut packet[..30]);
+        send_again(&mut []);
     }
 }

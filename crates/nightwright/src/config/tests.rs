@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use nightwright_core::hook::Hooks;
 use nightwright_core::permissions::{PermissionRules, Permissions};
+use nightwright_core::sandbox::network::NetworkMode;
 use nightwright_core::settings::{
     AgentSettings, Commands, Completion, Council, Deadlines, Depth, Every, EvidenceKind, Extras,
     Limits, Model, ProgressSettings, Quota, Rerun, Retry, SandboxKind, SandboxSettings, Settings,
@@ -185,6 +186,9 @@ fn example_sandbox() -> SandboxSettings {
         devices: vec!["/dev/kvm".to_owned()],
         userns: true,
         registry_logins: true,
+        network: NetworkMode::Only(vec!["example.com:443".parse().unwrap()]),
+        host_ports: vec![5432],
+        private_hosts: vec!["db.example:5432".parse().unwrap()],
     }
 }
 
@@ -375,7 +379,16 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     ];
     let mut wanted = vec!["verify.commands".to_owned(), "verify.pass_env".to_owned()];
     wanted.extend(agent.map(|name| format!("agent.{name}")));
-    let more = ["read", "write", "devices", "userns", "registry_logins"];
+    let more = [
+        "read",
+        "write",
+        "devices",
+        "userns",
+        "registry_logins",
+        "network",
+        "host_ports",
+        "private_hosts",
+    ];
     wanted.extend(more.map(|name| format!("sandbox.{name}")));
     // At the default permission level the agent may run them.
     wanted.extend(["test", "build", "lint"].map(|name| format!("commands.{name}")));

@@ -127,6 +127,7 @@ fn amount(value: &ConfigValue) -> Option<u128> {
         ConfigValue::Text(_)
         | ConfigValue::Bool(_)
         | ConfigValue::List(_)
+        | ConfigValue::Ports(_)
         | ConfigValue::Table(_)
         | ConfigValue::Url(_)
         | ConfigValue::Secret(_)

@@ -28,6 +28,8 @@ pub enum ConfigValue {
     Text(String),
     Bool(bool),
     List(Vec<String>),
+    /// Ports of this machine.
+    Ports(Vec<u16>),
     /// A map from names to strings.
     Table(BTreeMap<String, String>),
     /// An HTTP URL, or empty.
@@ -49,7 +51,8 @@ macro_rules! from {
 }
 
 from!(u32 => Count, Usd => Money, u64 => Tokens, Duration => Duration, u8 => Percent, String => Text,
-    bool => Bool, Vec<String> => List, BTreeMap<String, String> => Table);
+    bool => Bool, Vec<String> => List, Vec<u16> => Ports,
+    BTreeMap<String, String> => Table);
 
 impl From<&str> for ConfigValue {
     fn from(value: &str) -> Self {
@@ -71,6 +74,9 @@ impl ConfigValue {
             Self::Text(text) | Self::Url(text) | Self::Secret(text) => Toml::from(text.as_str()),
             Self::Bool(yes) => Toml::from(*yes),
             Self::List(items) => Toml::Array(items.iter().collect::<Array>()),
+            Self::Ports(ports) => {
+                Toml::Array(ports.iter().map(|port| i64::from(*port)).collect::<Array>())
+            }
             Self::Table(entries) => Toml::InlineTable(entries.iter().collect::<InlineTable>()),
             Self::Tables(tables) => {
                 let table = |entries: &BTreeMap<&'static str, Self>| {
@@ -94,6 +100,7 @@ impl ConfigValue {
             Self::Text(text) | Self::Url(text) | Self::Secret(text) => Json::from(text.as_str()),
             Self::Bool(yes) => Json::from(*yes),
             Self::List(items) => Json::from(items.as_slice()),
+            Self::Ports(ports) => Json::from(ports.as_slice()),
             Self::Table(entries) => entries
                 .iter()
                 .map(|(name, text)| (name.clone(), Json::from(text.as_str())))
@@ -112,6 +119,9 @@ impl ConfigValue {
         match self {
             Self::Text(text) | Self::Url(text) | Self::Secret(text) => text.clone(),
             Self::List(items) => items.join("\n"),
+            Self::Ports(ports) => {
+                ports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+            }
             Self::Table(entries) => {
                 let lines: Vec<_> =
                     entries.iter().map(|(name, text)| format!("{name}={text}")).collect();
@@ -152,6 +162,7 @@ impl ConfigValue {
             | Self::Size(_)
             | Self::Duration(_)
             | Self::Percent(_)
+            | Self::Ports(_)
             | Self::Bool(_) => self.clone(),
         }
     }
@@ -182,6 +193,7 @@ impl ConfigValue {
             | Self::Percent(_)
             | Self::Text(_)
             | Self::Bool(_)
+            | Self::Ports(_)
             | Self::List(_) => self.clone(),
         }
     }

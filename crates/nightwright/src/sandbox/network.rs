@@ -11,6 +11,7 @@
 mod connector;
 mod files;
 mod outside;
+mod policy;
 mod server;
 
 use std::ffi::OsString;
@@ -22,36 +23,55 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use nightwright_core::sandbox::network::Policy;
+use nightwright_core::sandbox::bwrap::BwrapOption;
+use nightwright_core::sandbox::facts::FileKind;
 use nightwright_core::sandbox::network::contacts::{ContactNews, Contacts};
 use nightwright_core::sandbox::network::proxy::{self, Proxies};
+use nightwright_core::sandbox::network::{HostPort, NetworkWay, Policy, http};
+use nightwright_core::sandbox::plan::NetworkMount;
 use tokio::sync::{mpsc, oneshot};
 
 use self::server::Server;
-use crate::process::Launch;
-use crate::process::network::{NetworkOptions, SocketPath};
+use crate::process::network::{NetworkOptions, SocketPath, probe};
 
 pub use self::outside::{Outside, System};
+pub(super) use self::policy::{NamedHosts, named_hosts};
 
 /// The name of the socket in the folder of the network.
 const SOCKET: &str = "bridge.sock";
+/// The places of this program and of the folder inside, where the proxy needs them.
+const PROGRAM_INSIDE: &str = "/run/nightwright/network/nightwright";
+const FOLDER_INSIDE: &str = "/run/nightwright/network/bridge";
+/// The port of the proxy on the loopback inside.
+const PROXY_PORT: u16 = 61_080;
 /// The maximum number of news that wait to be received. The record of contacts has at most two per
 /// host.
 const MAX_NEWS: usize = 2_001;
 
-/// What the network of a sandbox may reach, and how.
+/// The best way to the bridge on this machine, with the reason if it is not the transparent one.
+/// Blocks for a few milliseconds; `nightwright` is the path of this program.
+pub fn choose_way(nightwright: &Path) -> (NetworkWay, Option<String>) {
+    match probe(nightwright) {
+        Ok(()) => (NetworkWay::Transparent, None),
+        Err(why) => (NetworkWay::Proxy, Some(why)),
+    }
+}
+
+/// The reach of the network of a sandbox, and the way to it.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
+    pub way: NetworkWay,
     pub policy: Policy,
     /// The proxies of the user.
     pub proxies: Proxies,
-    /// What is outside of the sandbox. Tests replace it.
+    /// The surroundings of the sandbox. Tests replace them.
     pub outside: Arc<dyn Outside>,
 }
 
 /// The network of a sandbox. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct SandboxNetwork {
+    way: NetworkWay,
     folder: PathBuf,
     host_ports: Vec<u16>,
     contacts: Arc<Mutex<Contacts>>,
@@ -73,35 +93,100 @@ impl SandboxNetwork {
         let contacts = Arc::default();
         let (news, received) = mpsc::channel(MAX_NEWS);
         let (stop, stopped) = oneshot::channel();
-        let host_ports = plan.policy.host_ports.clone();
+        let (way, host_ports) = (plan.way, plan.policy.host_ports.clone());
         let server = Server::new(plan, Arc::clone(&contacts), news);
         let name = "nw-network".to_owned();
         let run = move || server.run(listener, stopped);
         let thread = std::thread::Builder::new().name(name).spawn(run)?;
         let folder = folder.to_owned();
         let (stop, thread) = (Some(stop), Some(thread));
-        Ok((Self { folder, host_ports, contacts, stop, thread }, received))
+        Ok((Self { way, folder, host_ports, contacts, stop, thread }, received))
     }
 
-    /// The launch of a program in this network. `nightwright` is the path of this program.
-    pub fn wrap(&self, launch: Launch, nightwright: &Path) -> Launch {
-        let options = NetworkOptions {
-            socket: self.folder.join(SOCKET),
-            host_ports: self.host_ports.clone(),
-            program: launch.program,
-            arguments: launch.arguments,
-        };
-        Launch { program: nightwright.into(), arguments: options.to_arguments(), ..launch }
+    /// The command in front of bwrap; empty if there is none. `nightwright` is the path of this
+    /// program.
+    pub fn outer_command(&self, nightwright: &Path) -> Vec<OsString> {
+        match self.way {
+            NetworkWay::Transparent => self.command(nightwright, &self.folder, None),
+            NetworkWay::Proxy => Vec::new(),
+        }
     }
 
-    /// The arguments of bwrap that make programs inside look names up in this network. They belong
-    /// behind those that mount `/etc` and `/run`.
-    pub fn bwrap_arguments(&self) -> Vec<OsString> {
-        files::bwrap_arguments(&self.folder)
+    /// The command in front of the program inside; empty if there is none.
+    pub fn inner_command(&self) -> Vec<OsString> {
+        match self.way {
+            NetworkWay::Transparent => Vec::new(),
+            NetworkWay::Proxy => {
+                self.command(Path::new(PROGRAM_INSIDE), Path::new(FOLDER_INSIDE), Some(PROXY_PORT))
+            }
+        }
     }
 
-    /// Whether a variable of the user's environment must not reach programs inside: they reach all
-    /// hosts without a proxy.
+    fn command(&self, program: &Path, folder: &Path, proxy: Option<u16>) -> Vec<OsString> {
+        let host_ports = self.host_ports.clone();
+        let options = NetworkOptions { socket: folder.join(SOCKET), host_ports, proxy };
+        let mut command = vec![program.into()];
+        command.extend(options.to_arguments());
+        command
+    }
+
+    /// The files that programs inside need.
+    pub fn mounts(&self, nightwright: &Path) -> Vec<NetworkMount> {
+        match self.way {
+            NetworkWay::Transparent => files::mounts(&self.folder),
+            NetworkWay::Proxy => {
+                let mount = |from: &Path, place: &str, kind| NetworkMount {
+                    place: place.into(),
+                    from: from.to_owned(),
+                    kind,
+                };
+                vec![
+                    mount(nightwright, PROGRAM_INSIDE, FileKind::File),
+                    mount(&self.folder, FOLDER_INSIDE, FileKind::Folder),
+                ]
+            }
+        }
+    }
+
+    /// The options of bwrap, besides the mounts.
+    pub fn options(&self) -> Vec<BwrapOption> {
+        match self.way {
+            // The network is there before bwrap starts.
+            NetworkWay::Transparent => Vec::new(),
+            NetworkWay::Proxy => vec![vec!["--unshare-net".into()]],
+        }
+    }
+
+    pub fn way(&self) -> NetworkWay {
+        self.way
+    }
+
+    /// The port of the proxy inside, if there is one.
+    pub fn proxy_port(&self) -> Option<u16> {
+        match self.way {
+            NetworkWay::Transparent => None,
+            NetworkWay::Proxy => Some(PROXY_PORT),
+        }
+    }
+
+    /// Records no connections to this host.
+    pub fn ignore(&self, target: HostPort) {
+        self.contacts.lock().unwrap_or_else(PoisonError::into_inner).ignore(target);
+    }
+
+    /// The variables that programs inside need.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        match self.way {
+            NetworkWay::Transparent => Vec::new(),
+            NetworkWay::Proxy => {
+                let variables = http::proxy_environment(PROXY_PORT).into_iter();
+                variables.map(|(name, value)| (name.into(), value.into())).collect()
+            }
+        }
+    }
+
+    /// Whether a variable of the user's environment must not reach programs inside: it names a proxy
+    /// that only nightwright uses.
     pub fn hides_variable(name: &str) -> bool {
         proxy::VARIABLES.iter().any(|known| known.eq_ignore_ascii_case(name))
     }

@@ -3,14 +3,20 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nightwright_core::sandbox::bwrap::BwrapOption;
 use nightwright_core::sandbox::canary::{
     self, CanaryOrder, CanaryReport, Expectation, Must, Outside, Probe, ProbeResult, Tried,
+    TriedNetwork,
 };
 use nightwright_core::sandbox::mounts::Access;
+use nightwright_core::sandbox::network::{Host, HostPort};
 use nightwright_core::sandbox::plan::ShownFile;
 
 use super::enter::{Prepared, shown_path};
@@ -23,6 +29,8 @@ use crate::random;
 
 /// A canary answers within milliseconds; a slow machine needs more.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// The name under which a closed port of the machine is recorded.
+const LOOPBACK: &str = "localhost";
 /// Maximum size of the report.
 const MAX_REPORT: usize = 4 << 20;
 
@@ -60,7 +68,9 @@ impl Sandbox {
         let planted = self.host.private.join(&name);
         let clean = LeftFiles(vec![planted.clone()]);
         fs::write(&planted, "canary").map_err(|error| self.unprepared(error))?;
-        let expectations = self.expectations(&prepared, &planted);
+        let listeners = self.network().map(|_| Listeners::open(&name)).transpose();
+        let listeners = listeners.map_err(|error| self.unprepared(error))?;
+        let expectations = self.expectations(&prepared, &planted, listeners.as_ref());
         let placeholders = self.prepare(&prepared)?;
         let options = change(prepared.options.clone());
         let output = self.run_canary(room, &options, &prepared, &name, &expectations)?;
@@ -72,9 +82,11 @@ impl Sandbox {
             plan: &prepared.plan,
             namespaces: own_namespaces(),
             user_namespaces: self.user_namespaces(),
+            has_network: self.network().is_some(),
             directory: prepared.project.root.clone(),
             escaped: escaped.map(|expected| expected.probe.clone()).collect(),
         };
+        drop(listeners);
         let differences = canary::differences(&expectations, &outside, &report);
         remove_kept(&prepared, &expectations, &name);
         drop(clean);
@@ -82,7 +94,17 @@ impl Sandbox {
         Ok(Trial { results, differences, took: begun.elapsed() })
     }
 
-    fn expectations(&self, prepared: &Prepared, planted: &Path) -> Vec<Expectation> {
+    fn expectations(
+        &self,
+        prepared: &Prepared,
+        planted: &Path,
+        listeners: Option<&Listeners>,
+    ) -> Vec<Expectation> {
+        let network = self.network().zip(listeners).map(|(network, listeners)| {
+            network.ignore(HostPort::new(Host::Name(LOOPBACK.to_owned()), listeners.port));
+            let Listeners { port, name, .. } = listeners;
+            TriedNetwork { port: *port, socket: name, proxy: network.proxy_port() }
+        });
         canary::expectations(&Tried {
             plan: &prepared.plan,
             host: &self.host,
@@ -91,6 +113,7 @@ impl Sandbox {
             user_namespaces: self.user_namespaces(),
             supervisor: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
             planted,
+            network,
         })
     }
 
@@ -128,7 +151,7 @@ impl Sandbox {
         .map_err(|error| SandboxError::NotStarted(error.to_string()))
     }
 
-    fn unprepared(&self, source: std::io::Error) -> SandboxError {
+    fn unprepared(&self, source: io::Error) -> SandboxError {
         SandboxError::Prepare { path: self.host.private.clone(), source }
     }
 }
@@ -155,6 +178,9 @@ fn has_escaped(probe: &Probe, name: &str) -> bool {
         | Probe::Replace { .. }
         | Probe::Signal { .. }
         | Probe::Git { .. }
+        | Probe::Connect { .. }
+        | Probe::AbstractSocket { .. }
+        | Probe::Bridge { .. }
         | Probe::MountNamespace
         | Probe::UserNamespace => false,
     }
@@ -179,6 +205,24 @@ fn own_namespaces() -> Vec<(String, String)> {
         Some((entry.file_name().to_str()?.to_owned(), id.to_string_lossy().into_owned()))
     });
     named.collect()
+}
+
+/// Listeners of nightwright that no program inside may reach.
+struct Listeners {
+    port: u16,
+    /// The name of the abstract socket.
+    name: String,
+    _tcp: TcpListener,
+    _unix: UnixListener,
+}
+
+impl Listeners {
+    fn open(name: &str) -> io::Result<Self> {
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let unix = UnixListener::bind_addr(&UnixAddress::from_abstract_name(name)?)?;
+        let port = tcp.local_addr()?.port();
+        Ok(Self { port, name: name.to_owned(), _tcp: tcp, _unix: unix })
+    }
 }
 
 /// Files of a trial, removed at its end.

@@ -11,5 +11,6 @@ mod locks;
 mod money;
 mod private_git;
 mod sandbox;
+mod sandbox_network;
 mod secrets;
 mod templates;

@@ -65,6 +65,7 @@ mod root;
 #[path = "../../../nightwright-core/tests/support/sample_run.rs"]
 mod sample_run;
 mod sandbox;
+mod sandbox_network;
 mod scripted_agent;
 mod secrets;
 mod selftest;

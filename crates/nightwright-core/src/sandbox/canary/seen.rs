@@ -75,7 +75,8 @@ impl Sights {
 
     fn of_process(&self, outside: &Outside<'_>) -> Vec<String> {
         let mut found = Vec::new();
-        for name in OWN_NAMESPACES {
+        let network = outside.has_network.then_some(&"net");
+        for name in OWN_NAMESPACES.iter().chain(network) {
             let ours = outside.namespaces.iter().find(|(known, _)| known == name);
             let theirs = self.namespaces.get(*name);
             if theirs.is_none() || theirs == ours.map(|(_, id)| id) {

@@ -15,7 +15,7 @@ pub struct Contact {
     pub allowed: u64,
     /// The number of refused connections.
     pub refused: u64,
-    /// The first refusal.
+    /// The refusal that was recorded first.
     pub refusal: Option<Refusal>,
 }
 
@@ -31,12 +31,22 @@ pub struct Contacts {
     known: Vec<Contact>,
     places: HashMap<HostPort, usize>,
     omitted: u64,
+    /// Connections to these are not recorded.
+    ignored: Vec<HostPort>,
 }
 
 impl Contacts {
+    /// Records no further connections to a host, because nightwright itself tests them.
+    pub fn ignore(&mut self, target: HostPort) {
+        if !self.ignored.contains(&target) {
+            self.ignored.push(target);
+        }
+    }
+
     /// Records a connection. Returns news once per host, port and result.
     pub fn record(&mut self, target: &HostPort, refusal: Option<&Refusal>) -> Option<ContactNews> {
         let place = match self.places.get(target) {
+            _ if self.ignored.contains(target) => return None,
             Some(place) => *place,
             None if self.known.len() == MAX_CONTACTS => {
                 self.omitted += 1;
@@ -98,6 +108,14 @@ mod tests {
         assert_eq!(contacts.record(&target(1), Some(&refusal)), None);
         let all = contacts.all();
         assert_eq!((all.len(), all[0].allowed, all[0].refused), (1, 2, 2));
+    }
+
+    #[test]
+    fn an_ignored_host_is_not_recorded() {
+        let mut contacts = Contacts::default();
+        contacts.ignore(target(1));
+        assert_eq!(contacts.record(&target(1), None), None);
+        assert!(contacts.all().is_empty());
     }
 
     #[test]

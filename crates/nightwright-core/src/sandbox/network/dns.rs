@@ -14,7 +14,7 @@ const TIME_TO_LIVE: u32 = 60;
 /// The largest message that is read. A question for one name is smaller.
 pub const MAX_MESSAGE: usize = 512;
 
-/// A question.
+/// A question to a name server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The name, in lower case.

@@ -4,6 +4,7 @@ use core::fmt;
 use core::net::{IpAddr, Ipv6Addr};
 use core::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -83,8 +84,11 @@ impl fmt::Display for Host {
 }
 
 /// A host and a port: `example.com:443`, `10.0.0.5:5432`, `[2001:db8::1]:22`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct HostPort {
     pub host: Host,
     pub port: u16,

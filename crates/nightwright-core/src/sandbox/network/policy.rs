@@ -16,6 +16,10 @@ pub struct Policy {
     pub private_hosts: Vec<HostPort>,
     /// The ports of this machine that programs inside reach on their own loopback.
     pub host_ports: Vec<u16>,
+    /// The hosts in the setting `sandbox.private_hosts`, to name it with one more.
+    pub listed_hosts: Vec<HostPort>,
+    /// The ports in the setting `sandbox.host_ports`.
+    pub listed_ports: Vec<u16>,
 }
 
 /// The answer to a request for a connection.
@@ -170,9 +174,9 @@ impl Policy {
             AddressKind::Loopback if is_named || is_opened() => Ok(()),
             AddressKind::Loopback => Err(RefusalReason::ThisMachine),
             AddressKind::Public => Ok(()),
-            // A proxy on the host stands behind it. Without a name, the address leads nowhere.
-            AddressKind::Benchmark if matches!(target.host, Host::Name(_)) => Ok(()),
-            AddressKind::Benchmark => Err(RefusalReason::Reserved),
+            // A proxy or gateway stands behind it. Without a name, the address leads nowhere.
+            AddressKind::Fictional if matches!(target.host, Host::Name(_)) => Ok(()),
+            AddressKind::Fictional => Err(RefusalReason::Reserved),
             AddressKind::Private | AddressKind::LinkLocal if is_own || is_named => Ok(()),
             AddressKind::Private => Err(RefusalReason::Private),
             AddressKind::LinkLocal => Err(RefusalReason::LinkLocal),
@@ -209,11 +213,11 @@ impl Policy {
                 Some(list_setting("network", listed, target))
             }
             RefusalReason::ThisMachine => {
-                let ports: Vec<_> = self.host_ports.iter().chain([&target.port]).collect();
+                let ports: Vec<_> = self.listed_ports.iter().chain([&target.port]).collect();
                 Some(format!("sandbox.host_ports = {ports:?}"))
             }
             RefusalReason::Private | RefusalReason::LinkLocal => {
-                Some(list_setting("private_hosts", &self.private_hosts, target))
+                Some(list_setting("private_hosts", &self.listed_hosts, target))
             }
             RefusalReason::Metadata | RefusalReason::Multicast | RefusalReason::Reserved => None,
         };
@@ -296,7 +300,9 @@ mod tests {
                 "169.254.169.254 is a cloud metadata service; nothing",
             ),
             ("a.example:80", &["224.0.0.1"], "224.0.0.1 is a multicast address; nothing"),
-            ("a.example:80", &["203.0.113.9"], "203.0.113.9 is a reserved address; nothing"),
+            ("a.example:80", &["203.0.113.9"], "203.0.113.9:80"),
+            ("203.0.113.9:80", &["203.0.113.9"], "203.0.113.9 is a reserved address; nothing"),
+            ("a.example:80", &["240.0.0.1"], "240.0.0.1 is a reserved address; nothing"),
         ] {
             assert_eq!(outcome(&on, host, addresses, &[]), expected, "{host} {addresses:?}");
         }
@@ -348,8 +354,13 @@ mod tests {
             let refused = outcome(&named, host, &[address], &[]);
             assert!(refused.contains(" is "), "{host}: {refused}");
         }
-        let setting = r#"sandbox.private_hosts = ["db.corp:5432", "10.0.0.6:80", "x.corp:1"]"#;
-        assert!(outcome(&named, "x.corp:1", &["10.9.9.9"], &[]).ends_with(setting));
+        let refused = outcome(&named, "x.corp:1", &["10.9.9.9"], &[]);
+        assert!(refused.ends_with(r#"sandbox.private_hosts = ["x.corp:1"]"#), "{refused}");
+        named.listed_hosts = vec![target("db.corp:5432")];
+        named.listed_ports = vec![4873];
+        let refused = outcome(&named, "x.corp:1", &["10.9.9.9"], &[]);
+        let setting = r#"sandbox.private_hosts = ["db.corp:5432", "x.corp:1"]"#;
+        assert!(refused.ends_with(setting), "{refused}");
         assert!(named.check_host_port(4873).is_ok());
         let refusal = named.check_host_port(5432).unwrap_err();
         assert_eq!(refusal.setting.unwrap(), "sandbox.host_ports = [4873, 5432]");

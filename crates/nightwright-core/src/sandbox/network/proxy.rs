@@ -11,10 +11,10 @@ use super::{Host, HostPort};
 /// The variables that name proxies, in upper case. Programs also read them in lower case.
 pub const VARIABLES: [&str; 5] =
     ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY"];
-/// The port of plain HTTP, which has a proxy of its own.
+/// The port of plain HTTP, which has a separate proxy.
 const HTTP: u16 = 80;
 
-/// An HTTP proxy.
+/// An HTTP proxy of the user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     pub target: HostPort,

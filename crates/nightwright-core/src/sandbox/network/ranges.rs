@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub enum AddressKind {
     /// A host on the public internet.
     Public,
-    /// This machine.
+    /// An address by which this machine reaches itself.
     Loopback,
     /// The local network of a home, a company, a provider or a container.
     Private,
@@ -16,9 +16,10 @@ pub enum AddressKind {
     /// A service of a cloud that hands out credentials.
     Metadata,
     Multicast,
-    /// The range for benchmarks. Some proxies on the host answer names with such addresses.
-    Benchmark,
-    /// Not a host: documentation, protocols and unassigned ranges.
+    /// The ranges for benchmarks and documentation, where no host is. Some proxies and gateways
+    /// answer names with such addresses.
+    Fictional,
+    /// Not a host: protocols and unassigned ranges.
     Reserved,
 }
 
@@ -50,12 +51,12 @@ const V4: [([u8; 4], u32, AddressKind); 17] = [
     // The metadata service of Oracle's cloud.
     ([192, 0, 0, 192], 32, AddressKind::Metadata),
     ([192, 0, 0, 0], 24, AddressKind::Reserved),
-    ([192, 0, 2, 0], 24, AddressKind::Reserved),
+    ([192, 0, 2, 0], 24, AddressKind::Fictional),
     ([192, 88, 99, 0], 24, AddressKind::Reserved),
     ([192, 168, 0, 0], 16, AddressKind::Private),
-    ([198, 18, 0, 0], 15, AddressKind::Benchmark),
-    ([198, 51, 100, 0], 24, AddressKind::Reserved),
-    ([203, 0, 113, 0], 24, AddressKind::Reserved),
+    ([198, 18, 0, 0], 15, AddressKind::Fictional),
+    ([198, 51, 100, 0], 24, AddressKind::Fictional),
+    ([203, 0, 113, 0], 24, AddressKind::Fictional),
     ([224, 0, 0, 0], 4, AddressKind::Multicast),
     ([255, 255, 255, 255], 32, AddressKind::Multicast),
     ([240, 0, 0, 0], 4, AddressKind::Reserved),
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn each_range_ends_where_the_registry_says() {
         use AddressKind::{
-            Benchmark, LinkLocal, Loopback, Metadata, Multicast, Private, Public, Reserved,
+            Fictional, LinkLocal, Loopback, Metadata, Multicast, Private, Public, Reserved,
         };
         for (address, kind) in [
             ("0.0.0.0", Loopback),
@@ -169,18 +170,18 @@ mod tests {
             ("192.0.0.192", Metadata),
             ("192.0.0.8", Reserved),
             ("192.0.1.0", Public),
-            ("192.0.2.1", Reserved),
+            ("192.0.2.1", Fictional),
             ("192.88.99.1", Reserved),
             ("192.167.255.255", Public),
             ("192.168.0.0", Private),
             ("192.168.255.255", Private),
             ("192.169.0.0", Public),
             ("198.17.255.255", Public),
-            ("198.18.0.0", Benchmark),
-            ("198.19.255.255", Benchmark),
+            ("198.18.0.0", Fictional),
+            ("198.19.255.255", Fictional),
             ("198.20.0.0", Public),
-            ("198.51.100.1", Reserved),
-            ("203.0.113.1", Reserved),
+            ("198.51.100.1", Fictional),
+            ("203.0.113.1", Fictional),
             ("223.255.255.255", Public),
             ("224.0.0.1", Multicast),
             ("239.255.255.255", Multicast),

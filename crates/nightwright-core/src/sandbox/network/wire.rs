@@ -1,4 +1,4 @@
-//! What the bridge and nightwright say to each other: one line as the request, one line as the
+//! The messages between the bridge and nightwright: one line as the request, one line as the
 //! reply. After the reply to a connection, the bytes of the connection follow in both directions.
 
 use core::fmt;

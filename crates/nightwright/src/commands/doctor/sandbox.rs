@@ -26,10 +26,9 @@ pub(super) async fn sandbox(project: &Path, settings: &Settings) -> DoctorFindin
             let text = format!("off; bwrap cannot be used here: {}", failure.message);
             DoctorFinding::ok("sandbox", text)
         }
-        (SandboxKind::Bwrap, Ok(())) => DoctorFinding::ok(
-            "sandbox",
-            "bwrap: the agent sees and changes only this project; the network is not restricted",
-        ),
+        (SandboxKind::Bwrap, Ok(())) => {
+            DoctorFinding::ok("sandbox", "bwrap: the agent sees and changes only this project")
+        }
         (SandboxKind::Bwrap, Err(failure)) => configured::problem("sandbox", &failure),
     };
     finding.fact("kind", kind.name())

@@ -1,11 +1,12 @@
 //! The files by which programs inside look names up.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use nightwright_core::sandbox::facts::FileKind;
 use nightwright_core::sandbox::network::stand_ins::BRIDGE;
+use nightwright_core::sandbox::plan::NetworkMount;
 
 /// The files, by their names in the folder of the network and in `/etc`.
 const FILES: [&str; 3] = ["resolv.conf", "nsswitch.conf", "hosts"];
@@ -22,18 +23,16 @@ pub(super) fn write(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The arguments that mount each file over the one of the host. A mount cannot cover a link, so the
-/// file that it leads to is covered.
-pub(super) fn bwrap_arguments(folder: &Path) -> Vec<OsString> {
-    let mut arguments = Vec::new();
-    for file in FILES {
-        let place: PathBuf = Path::new(ETC).join(file);
-        // Without a place to mount it, the file is missing for the host's programs, too.
-        if let Ok(place) = place.canonicalize() {
-            arguments.extend(["--ro-bind".into(), folder.join(file).into(), place.into()]);
-        }
-    }
-    arguments
+/// Mounts each file over the one of the host. A mount cannot cover a link, so the file that it leads
+/// to is covered.
+pub(super) fn mounts(folder: &Path) -> Vec<NetworkMount> {
+    // Without a place to mount it, the file is missing for the host's programs, too.
+    let place = |file: &&str| Path::new(ETC).join(file).canonicalize().ok();
+    let mounts = FILES.iter().filter_map(|file| {
+        let (place, from) = (place(file)?, folder.join(file));
+        Some(NetworkMount { place, from, kind: FileKind::File })
+    });
+    mounts.collect()
 }
 
 fn resolver() -> String {

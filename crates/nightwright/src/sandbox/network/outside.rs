@@ -1,4 +1,4 @@
-//! What is outside of the sandbox: names, addresses and listeners of this machine.
+//! The surroundings of the sandbox: names, addresses and listeners of this machine.
 
 use std::fmt::Debug;
 use std::fs;
@@ -69,9 +69,7 @@ impl Outside for System {
 /// translated, because this program sets no locale.
 fn is_temporary(error: &io::Error) -> bool {
     let text = error.to_string();
-    ["Temporary failure", "System error", "Memory", "Try again"]
-        .iter()
-        .any(|part| text.contains(part))
+    ["Temporary failure", "System error", "Memory"].iter().any(|part| text.contains(part))
 }
 
 /// Whether a table of the kernel has a listener that the loopback reaches.

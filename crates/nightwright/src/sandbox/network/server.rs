@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use nightwright_core::sandbox::network::contacts::{ContactNews, Contacts};
 use nightwright_core::sandbox::network::wire::{BridgeReply, BridgeRequest};
-use nightwright_core::sandbox::network::{Decision, Host, HostPort, Refusal};
+use nightwright_core::sandbox::network::{
+    Decision, Host, HostPort, Refusal, RefusalReason, TEST_NAME,
+};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::runtime::Builder;
@@ -146,6 +148,9 @@ impl Server {
     /// Whether a name exists. A name that may not be looked up exists: a connection to it is refused
     /// and recorded with its port.
     async fn resolve(&self, name: &str) -> BridgeReply {
+        if name == TEST_NAME {
+            return BridgeReply::Done;
+        }
         let target = HostPort::new(Host::Name(name.to_owned()), 443);
         if !self.plan.policy.allows_lookup(name) {
             return BridgeReply::Done;
@@ -161,6 +166,11 @@ impl Server {
 
     async fn open(&self, target: &HostPort) -> Result<Opened, NotOpened> {
         let policy = &self.plan.policy;
+        if target.host == Host::Name(TEST_NAME.to_owned()) {
+            let reason = RefusalReason::Reserved;
+            let (target, address, setting) = (target.clone(), None, None);
+            return Err(NotOpened::Refused(Refusal { target, reason, address, setting }));
+        }
         policy.check_target(target).map_err(|refusal| self.refuse(target, refusal))?;
         let proxy = self.plan.proxies.for_target(target);
         let addresses = match &target.host {
