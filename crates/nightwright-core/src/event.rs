@@ -72,7 +72,8 @@ group::event_groups! {
         Gate(GateEvent),
         /// Requests of the operator.
         Operator(OperatorEvent),
-        /// Reports during a run: status, blockers, feedback, failed hooks and warnings.
+        /// Reports during a run: status, blockers, feedback, contacted hosts, failed hooks and
+        /// warnings.
         Note(NoteEvent),
     }
 }

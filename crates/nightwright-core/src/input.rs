@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::{StopSource, StopWhen};
 use crate::principles::Principles;
 use crate::sandbox::hints::HostNeeds;
+use crate::sandbox::network::contacts::ContactNews;
 use crate::settings::{ChangeSource, SettingChange};
 use crate::stream::news::{AgentNews, AttemptReport, Blocker};
 use crate::test_counts::TestCounts;
@@ -41,6 +42,8 @@ pub enum Input {
     Checked(Ticket, CheckReport),
     /// The inspection of the changes has finished.
     Inspected(Ticket, Box<Inspection>),
+    /// A program in the sandbox contacted a host, or was refused, for the first time.
+    Contact(ContactNews),
     /// A problem outside the machine that should be reported.
     Warning { text: String },
     /// An event could not be recorded.

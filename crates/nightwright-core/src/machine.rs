@@ -55,6 +55,7 @@ use crate::hook::Hook;
 use crate::input::{CheckPurpose, Input, Inspection, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
 use crate::policy::limits;
+use crate::sandbox::network::contacts::ContactNews;
 use crate::units::{Fingerprint, Now, Ticket};
 
 /// The longest delay after which the last survey of the project still counts as current.
@@ -229,6 +230,7 @@ impl Machine {
             Input::Surveyed(ticket, survey) => self.surveyed(ticket, survey),
             Input::Checked(ticket, report) => self.checked(ticket, report),
             Input::Inspected(ticket, inspection) => self.inspected(ticket, *inspection),
+            Input::Contact(news) => self.host_contacted(news),
             Input::Warning { text } => self.warn(text),
             Input::JournalFailed { why } => self.journal_lost(Outcome::JournalFailed { why }),
             Input::JournalDamaged { why } => self.journal_lost(Outcome::JournalDamaged { why }),
@@ -276,6 +278,17 @@ impl Machine {
 
     fn effect(&mut self, effect: Effect) {
         self.step.effects.push(effect);
+    }
+
+    fn host_contacted(&mut self, news: ContactNews) {
+        self.record(match news {
+            ContactNews::Contacted(target) => NoteEvent::HostContacted { host: target.to_string() },
+            ContactNews::Refused(refusal) => NoteEvent::HostRefused {
+                host: refusal.target.to_string(),
+                why: refusal.to_string(),
+                setting: refusal.setting,
+            },
+        });
     }
 
     fn warn(&mut self, text: impl Into<String>) {

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::phrases;
+use crate::sandbox::network::{self, NetworkWay};
 use crate::settings::{AgentSettings, SandboxKind, Settings};
 
 /// The number of commands named in one sentence.
@@ -94,19 +95,22 @@ pub fn granted(settings: &Settings) -> Vec<String> {
     all
 }
 
-/// The first line of a run in a sandbox.
-pub fn describe_sandbox(settings: &Settings) -> Option<String> {
+/// The first line of a run in a sandbox. Without a way, the sandbox uses the network of the host.
+pub fn describe_sandbox(settings: &Settings, way: Option<NetworkWay>) -> Option<String> {
     let kind = settings.sandbox.kind;
     let is_free = settings.agent.permissions == Permissions::Bypass;
     let may = match kind {
         SandboxKind::Off => return None,
-        SandboxKind::External if is_free => "The agent may do anything on this machine.",
-        SandboxKind::External => "nightwright does not add a sandbox.",
-        SandboxKind::Bwrap if is_free => {
-            "The agent may do anything inside this project; the network is not restricted."
-        }
+        SandboxKind::External if is_free => "The agent may do anything on this machine.".to_owned(),
+        SandboxKind::External => "nightwright does not add a sandbox.".to_owned(),
         SandboxKind::Bwrap => {
-            "The agent can change only this project; the network is not restricted."
+            let network = network::describe(&settings.sandbox.network, way);
+            let may = if is_free {
+                "The agent may do anything inside this project"
+            } else {
+                "The agent can change only this project"
+            };
+            format!("{may}; {network}.")
         }
     };
     let outside = outside(settings).map(|text| format!(" {text}")).unwrap_or_default();
@@ -320,7 +324,7 @@ mod tests {
             settings.sandbox.kind = kind;
             settings.verify.commands = strings(&["make", "make e2e", "make db"]);
             settings.verify.outside = strings(outside);
-            describe_sandbox(&settings)
+            describe_sandbox(&settings, None)
         };
         let bwrap = "Sandbox: bwrap. The agent may do anything inside this project; the network \
                      is not restricted.";

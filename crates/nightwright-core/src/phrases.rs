@@ -21,7 +21,7 @@ pub use self::check::{
 pub use self::claim::{
     NO_BUDGET_FOR_VERDICT, accepted, claim_outcome, claimed_by, gate_result, verdict,
 };
-pub use self::event::{EventPhrase, event, retry_refused, stop_requested};
+pub use self::event::{EventPhrase, event, host_refused, retry_refused, stop_requested};
 pub use self::iteration::{
     changes, figures, iteration, iteration_of_kind, iteration_status, remaining,
 };

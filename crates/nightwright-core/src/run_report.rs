@@ -32,8 +32,8 @@ use self::page::PageFormat;
 use crate::run_view::Liveness;
 pub use build::{ReportContext, UnreadableJournal};
 pub use parts::{
-    AttemptSummary, CallSummary, CheckSummary, ClaimSummary, Commit, CommitList, Note, NoteKind,
-    RunPaths, SpanKind, TimelineSpan,
+    AttemptSummary, CallSummary, CheckSummary, ClaimSummary, Commit, CommitList, HostSummary, Note,
+    NoteKind, RunPaths, SpanKind, TimelineSpan,
 };
 
 /// The report of a whole run, or of the recorded part.
@@ -89,6 +89,10 @@ pub struct RunReport {
     pub more_spans: u32,
     /// The commands and tools that the agent was denied, each listed once.
     pub denied: Vec<DeniedCommand>,
+    /// The hosts that programs in the sandbox contacted, or were refused.
+    pub hosts: Vec<HostSummary>,
+    /// Number of hosts beyond those listed.
+    pub more_hosts: u32,
     /// The listed blockers, which only a person can resolve.
     pub blockers: Vec<Blocker>,
     /// Number of blockers beyond those listed.

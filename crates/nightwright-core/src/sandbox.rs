@@ -19,6 +19,7 @@ pub mod git_settings;
 pub mod hints;
 pub mod lists;
 pub mod mounts;
+pub mod network;
 pub mod package_settings;
 pub mod plan;
 mod project;

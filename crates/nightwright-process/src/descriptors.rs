@@ -1,8 +1,8 @@
 //! Inherited file descriptors: those that the parent process left open must not reach child
 //! processes.
 //!
-//! This is the only place in nightwright with unsafe code. The interface for a raw descriptor
-//! requires that the number is open; here the kernel has just listed it.
+//! This needs unsafe code. The interface for a raw descriptor requires that the number is open; here
+//! the kernel has just listed it.
 
 use std::fs;
 use std::os::fd::{BorrowedFd, RawFd};

@@ -29,6 +29,7 @@ mod detach;
 pub mod guard;
 mod hook_process;
 pub mod inside;
+pub mod network;
 mod orphans;
 mod output_tail;
 pub mod own_arguments;

@@ -41,7 +41,7 @@ use self::inside::Reserved;
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::paste;
-use crate::process::{self, guard, own_arguments, terminal};
+use crate::process::{self, guard, network, own_arguments, terminal};
 use crate::rehearsal;
 use crate::sandbox as own_sandbox;
 
@@ -173,9 +173,11 @@ fn hide_texts(arguments: &[OsString]) {
 /// Runs the program and returns its exit code.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     process::set_cloexec_on_inherited_fds();
-    // The guard and the rehearsal agent start with every attempt, so they skip the rest.
+    // The guard, the network of a sandbox and the rehearsal agent start with every attempt, so they
+    // skip the rest.
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(guard::NAME) => return guard::main(),
+        Some(network::NAME) => return network::main(&arguments[2..]),
         Some(rehearsal::COMMAND) => return rehearsal::main(&arguments[2..]),
         Some(own_sandbox::CANARY_COMMAND) => return own_sandbox::canary_main(),
         Some(terminal::NAME) => return terminal::main(&arguments[2..]),

@@ -1,9 +1,7 @@
 //! The sandbox of a run: collects the facts, prepares the mount points, and wraps the programs.
 //!
 //! ```text
-//!   supervisor ─▶ guard ─▶ bwrap ─▶ the program
-//!                  │
-//!                  └─ a program that prepares the network can be placed here: `Sandbox::prefix`
+//!   supervisor ─▶ guard ─▶ nw-net, which makes the network ─▶ bwrap ─▶ the program
 //! ```
 //!
 //! The plan comes from `nightwright_core::sandbox`. No program of the agent runs while the mount
@@ -18,6 +16,8 @@ mod git_links;
 mod home_files;
 mod host;
 mod mount_points;
+pub mod network;
+mod open_network;
 mod placeholders;
 mod project;
 mod repository;
@@ -41,6 +41,7 @@ use rustix::fs::{Access, access};
 pub(crate) use self::canary_program::{COMMAND as CANARY_COMMAND, main as canary_main};
 pub use self::enter::{Entered, SandboxedProgram, show_variable, shown_path};
 use self::home_files::HomeFiles;
+use self::open_network::OpenNetwork;
 pub use self::placeholders::remove_leftovers;
 use self::repository::OpenRepository;
 pub use self::trial::{ChangeOptions, Trial};
@@ -77,15 +78,8 @@ pub struct Sandbox {
     files: HomeFiles,
     /// The path of nightwright, which is also the canary.
     canary: PathBuf,
-    /// The command in front of bubblewrap, and variables for everything inside.
-    prefix: SandboxPrefix,
-}
-
-/// A command that starts bubblewrap, and variables that it gives to the programs inside.
-#[derive(Clone, Debug, Default)]
-pub struct SandboxPrefix {
-    pub command: Vec<OsString>,
-    pub environment: Vec<(OsString, OsString)>,
+    /// The network of the programs inside; `None` if they use that of the machine.
+    network: Option<OpenNetwork>,
 }
 
 /// The run for which a sandbox is opened.
@@ -235,6 +229,7 @@ impl Sandbox {
         }
         let private = spec.project_state.join(PRIVATE);
         let host = host::collect(spec, &private)?;
+        let network = open_network::open(spec, &host)?;
         let files = HomeFiles::of_user(&host, settings, &spec.environment, &top);
         let folder = spec.settings.files.task.as_ref().map(PathBuf::from);
         Ok(Some(Self {
@@ -248,14 +243,8 @@ impl Sandbox {
             settings: settings.clone(),
             files,
             canary: spec.canary.clone(),
-            prefix: SandboxPrefix::default(),
+            network,
         }))
-    }
-
-    /// Places a command in front of bubblewrap.
-    #[must_use]
-    pub fn with_prefix(self, prefix: SandboxPrefix) -> Self {
-        Self { prefix, ..self }
     }
 
     pub fn kind(&self) -> SandboxKind {

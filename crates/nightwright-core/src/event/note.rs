@@ -11,7 +11,7 @@ use crate::stream::news::Blocker;
 use crate::units::Iteration;
 
 event_group! {
-    /// Reports during a run: status, blockers, feedback, failed hooks and warnings.
+    /// Reports during a run: status, blockers, feedback, contacted hosts, failed hooks and warnings.
     NoteEvent {
         /// The task's status file changed significantly.
         "status_changed" => StatusChanged {
@@ -74,6 +74,21 @@ event_group! {
             hook: String,
             /// How the hook failed.
             why: String,
+        },
+        /// A program in the sandbox contacted a host for the first time in this run.
+        "host_contacted" => HostContacted {
+            /// The host with its port.
+            host: String,
+        },
+        /// A program in the sandbox was refused a connection; reported once per host.
+        "host_refused" => HostRefused {
+            /// The host with its port.
+            host: String,
+            /// Why the connection was refused.
+            why: String,
+            /// The line for your configuration that allows it; absent if no setting does.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            setting: Option<String>,
         },
         /// A warning for you.
         "warning" => Warning {

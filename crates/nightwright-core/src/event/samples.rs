@@ -319,6 +319,12 @@ fn end() -> Vec<Event> {
             hook: "iteration_finished".to_owned(),
             why: "exited with 127".to_owned(),
         }),
+        Event::Note(NoteEvent::HostContacted { host: "registry.npmjs.org:443".to_owned() }),
+        Event::Note(NoteEvent::HostRefused {
+            host: "db.example:5432".to_owned(),
+            why: "10.0.0.5 is a private address".to_owned(),
+            setting: Some("sandbox.private_hosts = [\"db.example:5432\"]".to_owned()),
+        }),
         Event::Note(NoteEvent::Warning {
             text: "ignoring `.status.json`: it is not valid JSON: expected value at line 1 column \
                    1"

@@ -78,9 +78,21 @@ fn noted(event: &Event, note: &NoteEvent) -> Option<(NoteKind, String)> {
         NoteEvent::HookFailed { hook, why } => {
             Some((NoteKind::Warning, format!("the hook `{hook}` failed: {why}")))
         }
+        NoteEvent::HostRefused { host, why, setting } => {
+            Some((NoteKind::Warning, host_refused(host, why, setting.as_deref())))
+        }
         NoteEvent::Warning { text } => Some((NoteKind::Warning, text.clone())),
-        // Blockers have their own place in the report.
-        NoteEvent::BlockerReported { .. } => None,
+        // Blockers and hosts have their own places in the report.
+        NoteEvent::BlockerReported { .. } | NoteEvent::HostContacted { .. } => None,
+    }
+}
+
+/// A refused connection in a sentence, with the setting that allows it.
+pub fn host_refused(host: &str, why: &str, setting: Option<&str>) -> String {
+    let refused = format!("the sandbox refused a connection to {host}: {why}");
+    match setting {
+        Some(setting) => format!("{refused}. To allow it, set `{setting}`"),
+        None => refused,
     }
 }
 

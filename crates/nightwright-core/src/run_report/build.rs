@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::text::{cut, tail};
 use super::{
-    AcceptedUnit, AcceptedWork, CheckSummary, ClaimSummary, CommitList, IterationReport,
-    RunParameters, RunReport, TimelineSpan,
+    AcceptedUnit, AcceptedWork, CheckSummary, ClaimSummary, CommitList, HostSummary,
+    IterationReport, RunParameters, RunReport, TimelineSpan,
 };
 use crate::event::{GateResult, IterationFinished, IterationResult, RunStarted, Totals};
 use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, TamperFinding};
@@ -56,7 +56,8 @@ impl RunReport {
         let UnreadableJournal { missing, from } = unread;
         let state = Liveness::of(&view, context.is_live, from);
         let history = view.history.take().map(|history| *history).unwrap_or_default();
-        let History { started, models, before, baseline, iterations, warnings, timeline } = history;
+        let History { started, models, before, baseline, iterations, warnings, hosts, timeline } =
+            history;
         let report = |iteration| IterationReport::of(iteration, state, &baseline);
         let iterations: Vec<_> = iterations.into_iter().map(report).collect();
         if state == Liveness::Running {
@@ -94,6 +95,8 @@ impl RunReport {
             spans: spans.into_iter().map(shown).collect(),
             more_spans,
             denied: view.denied.iter().map(denied).collect(),
+            more_hosts: hosts.more,
+            hosts: hosts.listed.iter().map(host).collect(),
             blockers: blockers(&view).map(|blocker| blocker.map(text)).collect(),
             more_blockers: view.more_blockers,
             more_warnings: warnings.more,
@@ -316,6 +319,14 @@ fn accepted(totals: &Totals, iterations: &[IterationReport]) -> AcceptedWork {
 fn notes<const MAX: usize>(notes: Bounded<Note, MAX>) -> Vec<Note> {
     let cut = |note: Note| Note { text: text(&note.text), ..note };
     notes.listed.into_iter().map(cut).collect()
+}
+
+fn host(HostSummary { host, refused, setting }: &HostSummary) -> HostSummary {
+    HostSummary {
+        host: line(host),
+        refused: refused.as_deref().map(line),
+        setting: setting.as_deref().map(line),
+    }
 }
 
 fn denied(denied: &DeniedCommand) -> DeniedCommand {

@@ -14,7 +14,7 @@ use crate::test_counts::TestCounts;
 use crate::units::millis;
 
 pub use crate::run_view::history::{
-    AttemptSummary, CallSummary, Note, NoteKind, SpanKind, TimelineSpan,
+    AttemptSummary, CallSummary, HostSummary, Note, NoteKind, SpanKind, TimelineSpan,
 };
 
 /// A completion claim and its result.

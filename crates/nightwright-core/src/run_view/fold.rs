@@ -49,7 +49,11 @@ impl RunView {
             Event::Note(NoteEvent::PrinciplesAdopted { principles }) => {
                 self.principles = Some(principles.clone());
             }
-            Event::Note(NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. }) => {
+            Event::Note(
+                NoteEvent::HookFailed { .. }
+                | NoteEvent::HostRefused { .. }
+                | NoteEvent::Warning { .. },
+            ) => {
                 let phrase = phrases::event(&record.event, false);
                 self.warned(phrase.map(|phrase| phrase.text).unwrap_or_default());
             }

@@ -29,6 +29,8 @@ use crate::units::{AttemptId, CallId, Iteration, Tokens, Usd, millis};
 pub(crate) const MAX_PER_ITERATION: usize = 30;
 /// Maximum number of warnings of a run.
 const MAX_WARNINGS: usize = 200;
+/// Maximum number of hosts of a run.
+const MAX_HOSTS: usize = 500;
 
 /// The history of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(crate) struct History {
     pub(crate) baseline: Vec<CheckResult>,
     pub(crate) iterations: Vec<IterationHistory>,
     pub(crate) warnings: Bounded<Note, MAX_WARNINGS>,
+    /// The hosts that programs in the sandbox contacted, or were refused.
+    pub(crate) hosts: Bounded<HostSummary, MAX_HOSTS>,
     pub(crate) timeline: Timeline,
 }
 
@@ -108,6 +112,17 @@ pub struct CallSummary {
     pub tokens: Tokens,
 }
 
+/// A host that programs in the sandbox contacted, or were refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostSummary {
+    /// The host with its port.
+    pub host: String,
+    /// Why connections were refused; `None` if they were allowed.
+    pub refused: Option<String>,
+    /// The line for the configuration that allows it, if there is one.
+    pub setting: Option<String>,
+}
+
 /// A list with a maximum length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bounded<T, const MAX: usize = MAX_PER_ITERATION> {
@@ -147,6 +162,14 @@ impl History {
             Event::Gate(event) => self.fold_gate(event, *at, view.gate.as_ref()),
             Event::Note(NoteEvent::BlockerReported { blocker }) => {
                 self.in_iteration(|iteration| iteration.blockers.push(blocker.clone()));
+            }
+            Event::Note(NoteEvent::HostContacted { host }) => {
+                let host = host.clone();
+                self.host(HostSummary { host, refused: None, setting: None });
+            }
+            Event::Note(NoteEvent::HostRefused { host, why, setting }) => {
+                let (host, refused) = (host.clone(), Some(why.clone()));
+                self.host(HostSummary { host, refused, setting: setting.clone() });
             }
             Event::Run(_)
             | Event::Attempt(_)
@@ -220,6 +243,16 @@ impl History {
     fn agent_ready(&mut self, model: &str) {
         if !model.is_empty() && !self.models.listed.iter().any(|known| known == model) {
             self.models.push(model.to_owned());
+        }
+    }
+
+    /// Adds a host. A resumed run reports the hosts of its earlier processes again.
+    fn host(&mut self, host: HostSummary) {
+        let is_same = |known: &HostSummary| {
+            known.host == host.host && known.refused.is_some() == host.refused.is_some()
+        };
+        if !self.hosts.listed.iter().any(is_same) {
+            self.hosts.push(host);
         }
     }
 

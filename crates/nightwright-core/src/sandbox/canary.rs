@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::expected::{Expectation, Must, Tried, expectations};
+pub use self::expected::{Expectation, Must, Tried, TriedNetwork, expectations};
 pub use self::seen::{SeenMount, Sights, parse_mounts};
 use super::bwrap::UserNamespaces;
 use super::mounts::MountPlan;
@@ -32,6 +32,12 @@ pub enum Probe {
     Signal { pid: i32 },
     /// Run `git status` in a folder.
     Git { folder: PathBuf },
+    /// Connect to a port of the loopback.
+    Connect { port: u16 },
+    /// Connect to an abstract Unix socket.
+    AbstractSocket { name: String },
+    /// Ask nightwright for a connection, by the network or by a proxy at this port.
+    Bridge { proxy: Option<u16> },
     /// Create a namespace for mounts.
     MountNamespace,
     /// Create a namespace for users.
@@ -52,6 +58,11 @@ impl Probe {
             }
             Self::Signal { pid } => format!("signal process {pid} outside"),
             Self::Git { folder } => format!("run `git status` in `{}`", folder.display()),
+            Self::Connect { port } => format!("connect to port {port} of this machine"),
+            Self::AbstractSocket { .. } => {
+                "connect to an abstract Unix socket of this machine".to_owned()
+            }
+            Self::Bridge { .. } => "use the network of the sandbox".to_owned(),
             Self::MountNamespace => "create a mount namespace".to_owned(),
             Self::UserNamespace => "create a user namespace".to_owned(),
         }
@@ -90,6 +101,8 @@ pub struct Outside<'a> {
     /// The namespaces of nightwright itself, by name.
     pub namespaces: BTreeMap<String, String>,
     pub user_namespaces: UserNamespaces,
+    /// Whether the sandbox has a separate network.
+    pub has_network: bool,
     pub directory: PathBuf,
     /// The probes whose file exists outside the sandbox.
     pub escaped: Vec<Probe>,

@@ -13,6 +13,7 @@ const GROUPS: &[(&str, &[Reason])] = &[
     ("Tools", &[Reason::Tools, Reason::Program]),
     ("Your settings", &[Reason::ByUser]),
     ("System", &[Reason::System, Reason::Temporary]),
+    ("Network", &[Reason::Network]),
     ("Hidden", &[Reason::Secret, Reason::State]),
 ];
 

@@ -25,9 +25,6 @@ const MAX_NEEDS: usize = 4;
 /// The number of neighboring lines that may name what a line reports as missing.
 const NEAR: usize = 3;
 
-/// Keys of the rules that are not part of the configuration yet.
-pub const NOT_CONFIGURABLE_YET: [&str; 2] = ["sandbox.host_ports", "sandbox.network"];
-
 /// The devices of graphics cards, which error messages seldom name.
 const GPU_DEVICES: [&str; 5] =
     ["/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/dri", "/dev/kfd"];

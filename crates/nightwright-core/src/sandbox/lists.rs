@@ -91,7 +91,7 @@ pub(super) const AGENT_LOGIN: &str = ".credentials.json";
 /// The file with the state of the agent in the user's home, which may contain a login.
 pub(super) const AGENT_STATE: &str = ".claude.json";
 /// The variable that names another folder for the agent's configuration.
-pub(super) const AGENT_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
+pub const AGENT_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 
 /// The folder of a tool, if a variable places it outside the user's home: its variable, and the
 /// parts that are shown read-only. The rest is private to the project.

@@ -52,6 +52,7 @@ pub enum Reason {
     Git,
     Task,
     ByUser,
+    Network,
     State,
 }
 

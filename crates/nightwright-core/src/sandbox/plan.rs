@@ -30,6 +30,16 @@ pub struct Request<'a> {
     pub temporary: &'a Path,
     /// Files to show in [`SHOWN_FILES`], by their names there.
     pub shown: &'a [ShownFile],
+    /// Files and folders that the network of the sandbox needs.
+    pub network: &'a [NetworkMount],
+}
+
+/// A file or folder of nightwright that the network of a sandbox shows, read-only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkMount {
+    pub place: PathBuf,
+    pub from: PathBuf,
+    pub kind: FileKind,
 }
 
 /// The kind of program in a sandbox.
@@ -83,6 +93,7 @@ pub fn plan(request: &Request<'_>) -> Result<MountPlan, PlanError> {
     let opened = &settings.write;
     project::add(&mut planner.plan, project, home, request.project_access, opened);
     planner.hide_state();
+    planner.network(request.network);
     Ok(planner.finish())
 }
 
@@ -336,6 +347,14 @@ impl Planner<'_> {
                 project::mount_parents(&mut self.plan, &place);
                 self.put(place, Content::Empty, FileKind::Folder, Reason::State);
             }
+        }
+    }
+
+    /// Shows the files of the network, some of them over those of the machine.
+    fn network(&mut self, mounts: &[NetworkMount]) {
+        for NetworkMount { place, from, kind } in mounts {
+            let content = Content::Bind { from: from.clone(), access: Access::ReadOnly };
+            self.put(place, content, *kind, Reason::Network);
         }
     }
 

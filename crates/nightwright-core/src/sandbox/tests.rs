@@ -102,6 +102,7 @@ impl Machine {
             project_access: self.access,
             temporary: Path::new("/tmp/nw-000001/1"),
             shown: &[],
+            network: &[],
         })
     }
 

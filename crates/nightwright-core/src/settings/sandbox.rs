@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::sandbox::network::{HostPort, NetworkMode};
+
 /// The walls around the agent and its checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
@@ -19,6 +21,15 @@ pub struct SandboxSettings {
     pub userns: bool,
     /// Whether the settings of package managers keep their logins.
     pub registry_logins: bool,
+    /// The hosts that programs inside may contact.
+    #[serde(skip_serializing_if = "NetworkMode::is_default")]
+    pub network: NetworkMode,
+    /// Ports of this machine that programs inside reach on their own loopback.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host_ports: Vec<u16>,
+    /// Hosts that programs inside may contact even if they have a private address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub private_hosts: Vec<HostPort>,
 }
 
 /// The kind of sandbox that the agent and its checks run in.

@@ -14,6 +14,7 @@ use std::path::Path;
 use nightwright_core::effect::AnswerFormat;
 use nightwright_core::event::{AgentFacts, AgentKind, CallPurpose};
 use nightwright_core::permissions::{Permissions, describe_sandbox, granted};
+use nightwright_core::sandbox::network::NetworkWay;
 use nightwright_core::settings::{SandboxKind, Settings};
 use nightwright_core::stream::dialect::{
     AgentOptions, Dialect, Extensions, InputShape, ToolAccess,
@@ -129,18 +130,24 @@ impl AgentProgram {
     }
 
     /// Prints what the user should know before the agent starts.
-    pub(super) fn introduce(&self, agent: &AgentFacts, settings: &Settings, level: OutputLevel) {
+    pub(super) fn introduce(
+        &self,
+        agent: &AgentFacts,
+        settings: &Settings,
+        network: Option<NetworkWay>,
+        level: OutputLevel,
+    ) {
         match self {
-            Self::Claude => claude::introduce(agent, settings, level),
+            Self::Claude => claude::introduce(agent, settings, network, level),
             Self::Command(_) if level.shows_messages() => {
-                say_sandbox(settings);
+                say_sandbox(settings, network);
                 eprint_safe(&format!(
                     "The agent is `{}`. nightwright does not control its permissions, and \
                      estimates its cost from its running time.",
                     agent.path
                 ));
             }
-            Self::Rehearsal(_) if level.shows_messages() => say_sandbox(settings),
+            Self::Rehearsal(_) if level.shows_messages() => say_sandbox(settings, network),
             Self::Command(_) | Self::Rehearsal(_) => {}
         }
     }
@@ -235,8 +242,8 @@ impl AgentProgram {
     }
 }
 
-fn say_sandbox(settings: &Settings) {
-    if let Some(line) = describe_sandbox(settings) {
+fn say_sandbox(settings: &Settings, network: Option<NetworkWay>) {
+    if let Some(line) = describe_sandbox(settings, network) {
         eprint_safe(&line);
     }
 }

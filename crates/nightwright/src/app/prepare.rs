@@ -84,7 +84,7 @@ fn prepare_machine(
     let opening = opening(spec, &agent, &containment, &files.hooks)?;
     let opening = keep_unmasked_settings(spec, opening, locked_run.folder.path())?;
     let machine = Machine::new(opening);
-    introduce(spec, &agent);
+    introduce(spec, &agent, sandbox.as_deref());
     Ok(PreparedRun {
         environments: Environments::of(spec, &locked_run.folder)?,
         locked_run,
@@ -213,8 +213,9 @@ fn keep_unmasked_settings(
 }
 
 /// Prints what the agent may do. A verification has no agent that works.
-pub(super) fn introduce(spec: &RunSpec, agent: &AgentFacts) {
+pub(super) fn introduce(spec: &RunSpec, agent: &AgentFacts, sandbox: Option<&Sandbox>) {
     if spec.settings.scope == Scope::Whole {
-        spec.program.introduce(agent, &spec.settings, spec.terminal_level());
+        let network = sandbox.and_then(Sandbox::network_way);
+        spec.program.introduce(agent, &spec.settings, network, spec.terminal_level());
     }
 }

@@ -61,7 +61,7 @@ pub(super) async fn prepare_resumed(
     };
     let past = journal::read(&folder.journal()).map_err(|error| Failure::because(&error))?;
     let containment = locked_run.contain();
-    introduce(spec, &agent);
+    introduce(spec, &agent, sandbox.as_deref());
     Ok(Some(PreparedRun {
         environments: Environments::of(spec, folder)?,
         locked_run,

@@ -32,6 +32,7 @@ use crate::output::{OutputCapabilities, Screen, Style};
 use crate::runtime::effects::{EffectExecutor, ExecutorSetup};
 use crate::runtime::keys::KeyListener;
 use crate::runtime::supervisor::{InputQueues, Observers, RecordObserver, SideInputs, Supervisor};
+use crate::sandbox::Sandbox;
 use crate::signals::Signals;
 use crate::store::journal::DiskFile;
 use crate::store::retention;
@@ -129,12 +130,16 @@ pub(super) fn wire(
         on_input: operator_messages::unmasked_recorder(folder, &spec.secrets, warnings.clone()),
     };
 
-    let PreparedRun { locked_run, files, machine, first, .. } = prepared;
+    let PreparedRun { locked_run, files, machine, first, sandbox, .. } = prepared;
     let RunFiles { journal, task_lock, warning, .. } = files;
-    warn_first(spec, &locked_run, warning, &warnings);
+    let notes = sandbox.as_deref().map(Sandbox::network_notes).unwrap_or_default();
+    let first_warnings = notes.iter().cloned().chain(warning);
+    warn_first(spec, &locked_run, first_warnings, &warnings);
     start_pruning(spec, &locked_run, warnings.clone());
+    let contacts = sandbox.and_then(|sandbox| sandbox.take_contacts());
     let mut listeners = control_inputs::start(spec, &locked_run, signals, &operator, &warnings);
     listeners.push(tokio::spawn(clock.clone().beat()));
+    listeners.extend(contacts.map(|contacts| tokio::spawn(warnings.forward_contacts(contacts))));
     listeners.extend(detach.map(|detach| tokio::spawn(detach.detach(operator.clone()))));
     let keys = screen.and_then(|screen| KeyListener::listen(screen, operator).ok());
 
@@ -237,11 +242,11 @@ fn executor(
 fn warn_first(
     spec: &RunSpec,
     locked_run: &LockedRun,
-    warning: Option<String>,
+    first: impl Iterator<Item = String>,
     warnings: &SideInputs,
 ) {
     let hooks = spec.hooks.warnings.iter().cloned();
-    for text in warning.into_iter().chain(hooks).chain(killed_line(&locked_run.killed)) {
+    for text in first.chain(hooks).chain(killed_line(&locked_run.killed)) {
         warnings.warn(text);
     }
     let completion = &spec.settings.completion;

@@ -107,6 +107,9 @@ truncated texts end with a note):
                     run crashed during it)
   denied            denied commands, each {tool, command, rule}: rule is the value for
                     --allowed-tools that allows it, or null
+  hosts, more_hosts
+                    hosts that programs in the sandbox contacted, each {host, refused, setting}:
+                    refused is null, or why; setting is the line that allows it, or null
   blockers, more_blockers
                     blockers: things that only a person can resolve
   warnings, more_warnings

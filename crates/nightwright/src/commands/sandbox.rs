@@ -5,19 +5,24 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use nightwright_core::phrases::{capitalized, host_refused};
 use nightwright_core::sandbox::canary::{Must, ProbeResult};
 use nightwright_core::sandbox::mounts::Access;
+use nightwright_core::sandbox::network::contacts::ContactNews;
 use nightwright_core::sandbox::plan::ShownFile;
 use nightwright_core::settings::{SandboxKind, Settings};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::RunId;
+use tokio::sync::mpsc;
 
 use super::cli::context::ProjectArgs;
 use crate::agent::program::locate;
@@ -30,7 +35,9 @@ use crate::app::sandbox::open_in;
 use crate::config::ConfigLayer;
 use crate::console::{eprint_safe, print};
 use crate::error::{Failure, chain};
-use crate::process::terminal::{self, TerminalCommand, TerminalKind, run_on_terminal};
+use crate::process::terminal::{
+    self, TerminalCommand, TerminalExit, TerminalKind, run_on_terminal,
+};
 use crate::process::{Containment, Launch, SigtermScope};
 use crate::sandbox::{
     Entered, ProgramKind, Sandbox, SandboxError, SandboxedProgram, Trial, remove_leftovers,
@@ -259,7 +266,8 @@ fn shell(options: &ShellArgs) -> Result<ExitCode, Failure> {
     };
     let entered = open.enter(launch, shown)?;
     if options.command.is_empty() {
-        eprint_safe("You are in the sandbox of this project. The network is not restricted.");
+        let network = capitalized(&open.sandbox.describe_network());
+        eprint_safe(&format!("You are in the sandbox of this project. {network}."));
     }
     let command = TerminalCommand {
         program: entered.launch.program.clone(),
@@ -269,10 +277,10 @@ fn shell(options: &ShellArgs) -> Result<ExitCode, Failure> {
         mark: format!("shell.{}", std::process::id()),
         terminal: kind,
     };
+    let contacts = open.sandbox.take_contacts();
     let ended = block_on(async {
-        run_on_terminal(&command)
-            .await
-            .map_err(|error| Failure::trouble(format!("cannot start the shell: {error}")))
+        let ended = run_shell(&command, contacts).await;
+        ended.map_err(|error| Failure::trouble(format!("cannot start the shell: {error}")))
     })?;
     for warning in entered.warnings() {
         eprint_safe(&format!("warning: {warning}"));
@@ -281,12 +289,38 @@ fn shell(options: &ShellArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
+/// Runs a command on the terminal, and prints the hosts that it was refused.
+async fn run_shell(
+    command: &TerminalCommand,
+    contacts: Option<mpsc::Receiver<ContactNews>>,
+) -> io::Result<TerminalExit> {
+    let Some(mut contacts) = contacts else { return run_on_terminal(command).await };
+    let mut running = pin!(run_on_terminal(command));
+    let ended = loop {
+        tokio::select! {
+            ended = &mut running => break ended,
+            Some(news) = contacts.recv() => print_refusal(&news),
+        }
+    };
+    while let Ok(news) = contacts.try_recv() {
+        print_refusal(&news);
+    }
+    ended
+}
+
+fn print_refusal(news: &ContactNews) {
+    if let ContactNews::Refused(refusal) = news {
+        let (host, why) = (refusal.target.to_string(), refusal.to_string());
+        let line = host_refused(&host, &why, refusal.setting.as_deref());
+        eprint_safe(&format!("nightwright: {line}"));
+    }
+}
+
 fn explain(options: &ExplainArgs) -> Result<ExitCode, Failure> {
     let (project, _) = options.project.find_for_work()?;
     let open = OpenSandbox::open_for(&project, Purpose::Explain)?;
     let room = open.room()?;
     let mut text = open.sandbox.explain(&room).map_err(|error| failure(&error))?;
-    text.push_str("Network: not restricted\n");
     if options.command {
         let line = open.sandbox.command_line(&room).map_err(|error| failure(&error))?;
         // Writing to a string cannot fail.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nightwright_core::permissions::Permissions;
+use nightwright_core::sandbox::network::{HostPort, NetworkMode};
 use nightwright_core::settings::{
     Council, Depth, Every, Rerun, SandboxKind, Settings, Tamper, VerdictMode, WatchdogResponse,
 };
@@ -62,7 +63,7 @@ macro_rules! field_value {
 }
 
 field_value!(u32 => Count, u8 => Percent, u64 => Tokens, Usd => Money, bool => Bool,
-    Duration => Duration, String => Text, Vec<String> => List);
+    Duration => Duration, String => Text, Vec<String> => List, Vec<u16> => Ports);
 
 impl<T: FieldValue> FieldValue for Option<T> {
     /// 0, an empty text and, for a duration, `off` mean `None`.
@@ -85,6 +86,33 @@ impl FieldValue for Council {
 
     fn write(&self) -> Option<ConfigValue> {
         Some(ConfigValue::Bool(*self == Self::On))
+    }
+}
+
+impl FieldValue for Vec<HostPort> {
+    fn read(value: &ConfigValue) -> Option<Self> {
+        let ConfigValue::List(hosts) = value else { return None };
+        hosts.iter().map(|host| host.parse().ok()).collect()
+    }
+
+    fn write(&self) -> Option<ConfigValue> {
+        Some(ConfigValue::List(self.iter().map(ToString::to_string).collect()))
+    }
+}
+
+impl FieldValue for NetworkMode {
+    fn read(value: &ConfigValue) -> Option<Self> {
+        match value {
+            ConfigValue::Text(word) => read_word(word),
+            _ => Vec::read(value).map(Self::Only),
+        }
+    }
+
+    fn write(&self) -> Option<ConfigValue> {
+        match self {
+            Self::Only(hosts) => hosts.write(),
+            Self::On | Self::Provider | Self::Off | Self::Host => write_word(self),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use nightwright_core::mode::{EMBEDDED, EmbeddedMode};
 use nightwright_core::notification::NotificationKind;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::policy::retry;
+use nightwright_core::sandbox::network::NetworkMode;
 use nightwright_core::settings::{SandboxKind, Settings};
 
 use super::amounts::MIN_RUN_DURATION;
@@ -349,6 +350,12 @@ pub static KEYS: &[Key] = &[
         "Whether programs in the sandbox may create user namespaces, as browsers and nested sandboxes do.").field(field!(sandbox.userns)).gated(),
     key("sandbox.registry_logins", ValueKind::Bool, "NIGHTWRIGHT_SANDBOX_REGISTRY_LOGINS",
         "Whether programs in the sandbox get your logins to package registries, such as those in `~/.npmrc`.").field(field!(sandbox.registry_logins)).gated(),
+    key("sandbox.network", ValueKind::WordOrList(NetworkMode::WORDS, Items::Hosts), "NIGHTWRIGHT_SANDBOX_NETWORK",
+        "Hosts that programs in the sandbox may contact. `on`: all public ones, and private ones that your settings name. `provider`: only those that the agent itself needs. `off`: none. `host`: the network of this machine, without limits and without a record. A list: these hosts, such as `example.com:443`, and those that the agent needs.").field(field!(sandbox.network)).gated(),
+    key("sandbox.host_ports", ValueKind::Ports, "NIGHTWRIGHT_SANDBOX_HOST_PORTS",
+        "Ports of this machine that programs in the sandbox reach on `localhost`, such as that of a database.").field(field!(sandbox.host_ports)).gated(),
+    key("sandbox.private_hosts", ValueKind::List(Items::Hosts), "NIGHTWRIGHT_SANDBOX_PRIVATE_HOSTS",
+        "Hosts that programs in the sandbox may contact even if they have a private address, such as `db.example:5432`.").field(field!(sandbox.private_hosts)).gated(),
 
     key("model.name", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL",
         "Model for the agent.").field(field!(model.name)).unset("the agent's default").options(&[value(Agent, "--model <MODEL>").common()]),

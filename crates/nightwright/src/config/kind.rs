@@ -8,6 +8,7 @@ use std::time::Duration;
 use nightwright_core::permissions::rule;
 use nightwright_core::policy::limits::MIN_COST;
 use nightwright_core::redact::Secrets;
+use nightwright_core::sandbox::network::HostPort;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -69,6 +70,10 @@ pub enum ValueKind {
     List(Items),
     /// Commands of checks: strings, or tables with `run` and `sandbox`.
     Checks,
+    /// One of several words, or a list of strings.
+    WordOrList(&'static [&'static str], Items),
+    /// A list of ports.
+    Ports,
     /// Variables of an environment.
     Variables,
     /// An HTTP URL, or empty.
@@ -101,6 +106,8 @@ pub enum Items {
     Names,
     /// Regular expressions that do not match the empty text.
     Patterns,
+    /// Hosts with ports, such as `example.com:443`.
+    Hosts,
 }
 
 /// The position of a mistake in a file, and its message.
@@ -142,7 +149,14 @@ impl ValueKind {
             Self::Name => "a name of letters, digits, `-` and `_`".to_owned(),
             Self::Choice(words) => format!("one of {}", quoted(words)),
             Self::Bool => "true or false".to_owned(),
+            Self::WordOrList(words, items) => {
+                format!("one of {}, or {}", quoted(words), Self::List(items).allowed())
+            }
+            Self::Ports => "a list of ports, such as [5432, 6379]".to_owned(),
             Self::List(items) => match items {
+                Items::Hosts => {
+                    "a list of hosts with ports, such as \"example.com:443\"".to_owned()
+                }
                 Items::Any => "a list of strings".to_owned(),
                 Items::Texts => "a list of non-empty strings".to_owned(),
                 Items::Tools => {
@@ -184,7 +198,8 @@ impl ValueKind {
             Self::Name => "name",
             Self::Choice(_) => "choice",
             Self::Bool => "true or false",
-            Self::List(_) | Self::Checks => "list",
+            Self::List(_) | Self::Ports | Self::Checks => "list",
+            Self::WordOrList(..) => "choice or list",
             Self::Variables => "table",
             Self::Url => "URL",
             Self::Secret => "secret",
@@ -211,6 +226,10 @@ impl ValueKind {
             Self::Bool => matches!(value, ConfigValue::Bool(_)),
             Self::List(_) => matches!(value, ConfigValue::List(_)),
             Self::Checks => matches!(value, ConfigValue::List(_) | ConfigValue::Checks(_)),
+            Self::WordOrList(..) => {
+                matches!(value, ConfigValue::Text(_) | ConfigValue::List(_))
+            }
+            Self::Ports => matches!(value, ConfigValue::Ports(_)),
             Self::Variables => matches!(value, ConfigValue::Table(_)),
             Self::Url => matches!(value, ConfigValue::Url(_)),
             Self::Secret => matches!(value, ConfigValue::Secret(_)),
@@ -236,6 +255,8 @@ impl ValueKind {
             | Self::Choice(_)
             | Self::Bool
             | Self::List(_)
+            | Self::WordOrList(..)
+            | Self::Ports
             | Self::Checks => false,
         }
     }
@@ -247,9 +268,10 @@ impl ValueKind {
             (Self::Checks, DeValue::Array(array)) => {
                 return checks::read(array.iter()).map(CheckCommand::value);
             }
-            (Self::List(items), DeValue::Array(array)) => {
+            (Self::List(items) | Self::WordOrList(_, items), DeValue::Array(array)) => {
                 return list(items, span, array.iter());
             }
+            (Self::Ports, DeValue::Array(array)) => return ports(array.iter()),
             (Self::Variables, DeValue::Table(table)) => return variables(table),
             (Self::Count { .. }, DeValue::Integer(number)) => integer(number)
                 .and_then(|number| u32::try_from(number).ok())
@@ -285,7 +307,12 @@ impl ValueKind {
                 amounts::duration(text).ok().map(ConfigValue::Duration)
             }
             (
-                Self::Text | Self::TextOrNothing | Self::File | Self::Name | Self::Choice(_),
+                Self::Text
+                | Self::TextOrNothing
+                | Self::File
+                | Self::Name
+                | Self::Choice(_)
+                | Self::WordOrList(..),
                 DeValue::String(text),
             ) => Some(ConfigValue::Text(text.clone().into_owned())),
             (Self::Bool, DeValue::Boolean(yes)) => Some(ConfigValue::Bool(*yes)),
@@ -308,7 +335,7 @@ impl ValueKind {
             _ => "",
         };
         let found = match self {
-            Self::List(_) if is_array(one) => return self.parse_toml(one),
+            Self::List(_) | Self::WordOrList(..) if is_array(one) => return self.parse_toml(one),
             Self::Checks if is_array(one) || is_array_of_tables(one) => {
                 return self.parse_toml(one);
             }
@@ -316,6 +343,19 @@ impl ValueKind {
                 let checks: Option<Vec<_>> =
                     pieces.iter().map(|text| checks::piece(text)).collect();
                 return checks.map(CheckCommand::value).ok_or_else(allowed);
+            }
+            Self::Ports if one.trim_start().starts_with('[') => return self.parse_toml(one),
+            Self::Ports => {
+                let ports = pieces
+                    .iter()
+                    .map(|piece| piece.trim().parse().ok().filter(|port| is_port(*port)));
+                ports.collect::<Option<_>>().map(ConfigValue::Ports)
+            }
+            Self::WordOrList(words, _) if words.contains(&one.trim()) => {
+                Some(ConfigValue::Text(one.trim().to_owned()))
+            }
+            Self::WordOrList(_, items) => {
+                return Self::List(items).parse(pieces).map_err(|_| allowed());
             }
             Self::Variables if one.trim_start().starts_with('{') => return self.parse_toml(one),
             Self::List(items) => {
@@ -428,7 +468,9 @@ impl ValueKind {
             }
             (Self::Money, ConfigValue::Money(_)) | (Self::Bool, ConfigValue::Bool(_)) => true,
             (Self::Checks, ConfigValue::List(_) | ConfigValue::Checks(_)) => true,
-            (Self::List(items), ConfigValue::List(list)) => {
+            (Self::WordOrList(words, _), ConfigValue::Text(text)) => words.contains(&text.as_str()),
+            (Self::Ports, ConfigValue::Ports(ports)) => ports.iter().all(|port| is_port(*port)),
+            (Self::List(items) | Self::WordOrList(_, items), ConfigValue::List(list)) => {
                 list.len() >= items.least() && list.iter().all(|item| items.fit(item))
             }
             (Self::Variables, ConfigValue::Table(table)) => {
@@ -451,6 +493,7 @@ impl Items {
             | Self::Tools
             | Self::Names
             | Self::Patterns
+            | Self::Hosts
             | Self::AnyOf(_) => 0,
             Self::Words(_) => 1,
         }
@@ -468,6 +511,7 @@ impl Items {
                     !text.is_empty() && !text.contains('=') && text.matches('*').count() <= 1
                 }
                 Self::Patterns => wrong_pattern(text).is_none(),
+                Self::Hosts => text.parse::<HostPort>().is_ok(),
             }
     }
 }
@@ -496,6 +540,27 @@ fn list<'i: 'a, 'a>(
         return Err((span, "this is empty".to_owned()));
     }
     Ok(ConfigValue::List(list))
+}
+
+fn ports<'i: 'a, 'a>(
+    array: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
+) -> Result<ConfigValue, SpanError> {
+    let mut ports = Vec::new();
+    for item in array {
+        match item.get_ref() {
+            DeValue::Integer(number) => {
+                let port = integer(number).and_then(|number| u16::try_from(number).ok());
+                let port = port.filter(|port| is_port(*port));
+                ports.push(port.ok_or_else(|| (item.span(), "this is not a port".to_owned()))?);
+            }
+            other => return Err((item.span(), format!("this is {}", type_of(other)))),
+        }
+    }
+    Ok(ConfigValue::Ports(ports))
+}
+
+fn is_port(port: u16) -> bool {
+    port > 0
 }
 
 fn variables(table: &DeTable<'_>) -> Result<ConfigValue, SpanError> {

@@ -68,6 +68,7 @@ fn property(key: &Key) -> Json {
             | ConfigValue::Bool(_)
             | ConfigValue::List(_)
             | ConfigValue::Checks(_)
+            | ConfigValue::Ports(_)
             | ConfigValue::Table(_)
             | ConfigValue::Url(_)
             | ConfigValue::Secret(_)
@@ -128,6 +129,13 @@ fn of_kind(kind: ValueKind) -> Json {
                 },
             },
         ] } }),
+        ValueKind::WordOrList(words, items) => {
+            json!({ "anyOf": [{ "enum": words }, { "type": "array", "items": of_item(items) }] })
+        }
+        ValueKind::Ports => {
+            let port = json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX });
+            json!({ "type": "array", "items": port })
+        }
         ValueKind::Variables => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }
@@ -146,7 +154,7 @@ fn of_item(items: Items) -> Json {
     let mut json = Map::new();
     match items {
         Items::Any => json.insert("type".to_owned(), json!("string")),
-        Items::Texts | Items::Tools | Items::Names | Items::Patterns => {
+        Items::Texts | Items::Tools | Items::Names | Items::Patterns | Items::Hosts => {
             json.insert("type".to_owned(), json!("string"));
             json.insert("minLength".to_owned(), json!(1))
         }

@@ -167,6 +167,7 @@ fn amount(value: &ConfigValue) -> Option<u128> {
         | ConfigValue::Bool(_)
         | ConfigValue::List(_)
         | ConfigValue::Checks(_)
+        | ConfigValue::Ports(_)
         | ConfigValue::Table(_)
         | ConfigValue::Url(_)
         | ConfigValue::Secret(_)

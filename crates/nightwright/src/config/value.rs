@@ -28,6 +28,8 @@ pub enum ConfigValue {
     Text(String),
     Bool(bool),
     List(Vec<String>),
+    /// Ports of this machine.
+    Ports(Vec<u16>),
     /// A map from names to strings.
     Table(BTreeMap<String, String>),
     /// An HTTP URL, or empty.
@@ -97,7 +99,8 @@ macro_rules! from {
 }
 
 from!(u32 => Count, Usd => Money, u64 => Tokens, Duration => Duration, u8 => Percent, String => Text,
-    bool => Bool, Vec<String> => List, BTreeMap<String, String> => Table);
+    bool => Bool, Vec<String> => List, Vec<u16> => Ports,
+    BTreeMap<String, String> => Table);
 
 impl From<&str> for ConfigValue {
     fn from(value: &str) -> Self {
@@ -135,6 +138,7 @@ impl ConfigValue {
             | Self::Percent(_)
             | Self::Text(_)
             | Self::Bool(_)
+            | Self::Ports(_)
             | Self::Table(_)
             | Self::Url(_)
             | Self::Secret(_)
@@ -156,6 +160,9 @@ impl ConfigValue {
             Self::Bool(yes) => Toml::from(*yes),
             Self::List(items) => Toml::Array(items.iter().collect::<Array>()),
             Self::Checks(checks) => Toml::Array(checks.iter().map(CheckCommand::to_toml).collect()),
+            Self::Ports(ports) => {
+                Toml::Array(ports.iter().map(|port| i64::from(*port)).collect::<Array>())
+            }
             Self::Table(entries) => Toml::InlineTable(entries.iter().collect::<InlineTable>()),
             Self::Tables(tables) => {
                 let table = |entries: &BTreeMap<&'static str, Self>| {
@@ -180,6 +187,7 @@ impl ConfigValue {
             Self::Bool(yes) => Json::from(*yes),
             Self::List(items) => Json::from(items.as_slice()),
             Self::Checks(checks) => checks.iter().map(CheckCommand::to_json).collect(),
+            Self::Ports(ports) => Json::from(ports.as_slice()),
             Self::Table(entries) => entries
                 .iter()
                 .map(|(name, text)| (name.clone(), Json::from(text.as_str())))
@@ -200,6 +208,9 @@ impl ConfigValue {
             Self::List(items) => items.join("\n"),
             Self::Checks(checks) => {
                 checks.iter().map(CheckCommand::plain).collect::<Vec<_>>().join("\n")
+            }
+            Self::Ports(ports) => {
+                ports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
             }
             Self::Table(entries) => {
                 let lines: Vec<_> =
@@ -246,6 +257,7 @@ impl ConfigValue {
             | Self::Size(_)
             | Self::Duration(_)
             | Self::Percent(_)
+            | Self::Ports(_)
             | Self::Bool(_) => self.clone(),
         }
     }
@@ -276,6 +288,7 @@ impl ConfigValue {
             | Self::Percent(_)
             | Self::Text(_)
             | Self::Bool(_)
+            | Self::Ports(_)
             | Self::List(_)
             | Self::Checks(_) => self.clone(),
         }

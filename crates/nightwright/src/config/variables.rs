@@ -119,7 +119,11 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<ConfigLayer
             return Err(wrong(shown, "UTF-8"));
         };
         let pieces: Vec<&str> = match key.kind {
-            ValueKind::List(_) | ValueKind::Checks | ValueKind::Variables => lines(text),
+            ValueKind::List(_)
+            | ValueKind::Checks
+            | ValueKind::WordOrList(..)
+            | ValueKind::Ports
+            | ValueKind::Variables => lines(text),
             ValueKind::Count { .. }
             | ValueKind::Money
             | ValueKind::Tokens

@@ -17,6 +17,7 @@ use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
 use nightwright_core::outcome::Outcome;
 use nightwright_core::redact::Secrets;
+use nightwright_core::sandbox::network::contacts::ContactNews;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
@@ -136,6 +137,16 @@ impl SideInputs {
     pub fn status_read(&self, report: StatusReport) -> bool {
         // A full queue is no problem: the watch on the file reports it again.
         !matches!(self.input_sender.try_send(Input::Status(report)), Err(TrySendError::Closed(_)))
+    }
+
+    /// Records the hosts that programs in the sandbox contact.
+    pub async fn forward_contacts(self, mut contacts: mpsc::Receiver<ContactNews>) {
+        while let Some(news) = contacts.recv().await {
+            // The record must be complete, so this waits for space in the queue.
+            if self.input_sender.send(Input::Contact(news)).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Records a warning as soon as the run has started.

@@ -4,14 +4,19 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use nightwright_core::sandbox::canary::{
     CanaryOrder, CanaryReport, Probe, ProbeResult, Sights, parse_mounts,
 };
+use nightwright_core::sandbox::network::TEST_NAME;
 use rustix::fs::OFlags;
 use rustix::process::{
     Pid, getpid, getppid, getsid, parent_process_death_signal, test_kill_process,
@@ -27,6 +32,8 @@ pub(crate) const COMMAND: &str = "nw-canary";
 const MAX_ORDER: u64 = 8 << 20;
 /// Maximum bytes of git's output that are reported.
 const MAX_OUTPUT: usize = 300;
+/// The time limit for a connection, which takes no time.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the canary: the order is on standard input, the report goes to standard output.
 pub(crate) fn main() -> ExitCode {
@@ -61,6 +68,12 @@ fn attempt(probe: &Probe, name: &str) -> ProbeResult {
         Probe::Replace { folder } => replace(folder, name),
         Probe::Signal { pid } => signal(*pid),
         Probe::Git { folder } => git(folder),
+        Probe::Connect { port } => connect((Ipv4Addr::LOCALHOST, *port).into()).map(drop),
+        Probe::AbstractSocket { name } => UnixAddress::from_abstract_name(name)
+            .and_then(|address| UnixStream::connect_addr(&address))
+            .map(drop),
+        Probe::Bridge { proxy: None } => resolve(),
+        Probe::Bridge { proxy: Some(port) } => ask_proxy(*port),
         Probe::MountNamespace => unshare(UnshareFlags::NEWNS),
         Probe::UserNamespace => unshare(UnshareFlags::NEWUSER),
     };
@@ -120,6 +133,25 @@ fn git(folder: &Path) -> io::Result<()> {
     env::set_current_dir(folder)?;
     let (exit, output) = blocking::shell("git status --porcelain >/dev/null", MAX_OUTPUT)?;
     if exit.is_success() { Ok(()) } else { Err(io::Error::other(output.trim().to_owned())) }
+}
+
+fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
+}
+
+/// Looks a name up that only nightwright knows.
+fn resolve() -> io::Result<()> {
+    (TEST_NAME, 0).to_socket_addrs().map(drop)
+}
+
+/// Asks the proxy for a host that nightwright always refuses.
+fn ask_proxy(port: u16) -> io::Result<()> {
+    let mut stream = connect((Ipv4Addr::LOCALHOST, port).into())?;
+    stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
+    write!(stream, "CONNECT {TEST_NAME}:443 HTTP/1.1\r\n\r\n")?;
+    let mut reply = String::new();
+    BufReader::new(stream).read_line(&mut reply)?;
+    if reply.contains(" 403 ") { Ok(()) } else { Err(io::Error::other(reply.trim().to_owned())) }
 }
 
 #[expect(deprecated, reason = "the safe form: this process has a single thread and no secrets")]

@@ -11,7 +11,7 @@ use nightwright_core::sandbox::SHOWN_FILES;
 use nightwright_core::sandbox::bwrap::{self, BwrapOption};
 use nightwright_core::sandbox::environment::{self, Inside};
 use nightwright_core::sandbox::explain;
-use nightwright_core::sandbox::facts::{Link, ProjectFacts};
+use nightwright_core::sandbox::facts::{FileKind, Link, ProjectFacts};
 use nightwright_core::sandbox::mounts::{Access, Content, MountPlan};
 use nightwright_core::sandbox::plan::{self, ProgramKind, Request, ShownFile};
 
@@ -175,9 +175,11 @@ impl Sandbox {
             project_access: access,
             temporary: &room,
             shown,
+            network: &self.network_mounts(),
         })?;
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-        let options = bwrap::options(&plan, &directory, self.user_namespaces());
+        let mut options = self.network_options();
+        options.extend(bwrap::options(&plan, &directory, self.user_namespaces()));
         Ok(Prepared { plan, project, options, ignore_file: settings.ignore_file, home })
     }
 
@@ -195,6 +197,7 @@ impl Sandbox {
         };
         for mount in plan.mounts.values() {
             if let Content::Bind { from, .. } = &mount.content
+                && mount.kind == FileKind::Folder
                 && let Ok(rest) = from.strip_prefix(private)
             {
                 mount_points::ensure_folders(private, rest, Obstacle::Removed)
@@ -230,7 +233,7 @@ impl Sandbox {
     /// Describes the sandbox of a program that works on the project.
     pub fn explain(&self, room: &Path) -> Result<String, SandboxError> {
         let prepared = self.plan_for(self.agent_in(room))?;
-        Ok(explain::explain(&prepared.plan))
+        Ok(explain::explain(&prepared.plan) + &self.explain_network())
     }
 
     /// The agent, at work on the project.
@@ -242,7 +245,7 @@ impl Sandbox {
     /// The command line of that sandbox, for a shell.
     pub fn command_line(&self, room: &Path) -> Result<String, SandboxError> {
         let prepared = self.plan_for(self.agent_in(room))?;
-        let mut words = self.prefix.command.clone();
+        let mut words = self.outer_command();
         words.push(self.program.clone().into());
         words.extend(prepared.options.iter().flatten().cloned());
         let words: Vec<_> = words.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
@@ -259,10 +262,7 @@ impl Sandbox {
         let inside =
             Inside { plan, home: &self.host.home, temporary: room, kind: self.kind.name() };
         let mut all = environment::inside(all, inside);
-        for (name, value) in &self.prefix.environment {
-            all.retain(|(known, _)| known != name);
-            all.push((name.clone(), value.clone()));
-        }
+        self.change_variables(&mut all);
         all
     }
 
@@ -273,9 +273,14 @@ impl Sandbox {
         launch: &Launch,
         environment: Vec<(OsString, OsString)>,
     ) -> Launch {
-        let inside = bwrap::arguments(options, &launch.program, &launch.arguments);
-        let own = self.program.clone().into();
-        let mut line = self.prefix.command.iter().cloned().chain([own]).chain(inside);
+        let mut line = self.outer_command();
+        line.push(self.program.clone().into());
+        let mut inside = self.inner_command();
+        inside.push(launch.program.clone().into());
+        inside.extend(launch.arguments.iter().cloned());
+        let program = inside.remove(0);
+        line.extend(bwrap::arguments(options, Path::new(&program), &inside));
+        let mut line = line.into_iter();
         let program = line.next().unwrap_or_default().into();
         Launch {
             program,

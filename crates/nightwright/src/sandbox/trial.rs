@@ -3,15 +3,20 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nightwright_core::sandbox::bwrap::BwrapOption;
 use nightwright_core::sandbox::canary::{
     self, CanaryOrder, CanaryReport, Expectation, Must, Outside, Probe, ProbeResult, Tried,
+    TriedNetwork,
 };
 use nightwright_core::sandbox::mounts::Access;
+use nightwright_core::sandbox::network::{Host, HostPort};
 use nightwright_core::sandbox::plan::{ProgramKind, ShownFile};
 
 use super::enter::{Planned, Prepared, shown_path};
@@ -25,6 +30,8 @@ use crate::random;
 
 /// A canary answers within milliseconds; a slow machine needs more.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// The name under which a closed port of the machine is recorded.
+const LOOPBACK: &str = "localhost";
 /// Maximum size of the report.
 const MAX_REPORT: usize = 4 << 20;
 
@@ -65,7 +72,9 @@ impl Sandbox {
         let prepared = self.plan_for(planned)?;
         let name = format!(".nightwright-canary-{}", hex(&random::nonce()));
         let planted = self.plant(&name)?;
-        let expectations = self.expectations(&prepared, &planted.0);
+        let listeners = self.network().map(|_| Listeners::open(&name)).transpose();
+        let listeners = listeners.map_err(|error| self.unprepared(error))?;
+        let expectations = self.expectations(&prepared, &planted.0, listeners.as_ref());
         let placeholders = self.prepare(&prepared, git)?;
         let options = change(prepared.options.clone());
         let output = self.run_canary(room, &options, &prepared, &name, &expectations)?;
@@ -77,9 +86,11 @@ impl Sandbox {
             plan: &prepared.plan,
             namespaces: canary_program::namespaces(),
             user_namespaces: self.user_namespaces(),
+            has_network: self.network().is_some(),
             directory: prepared.project.root.clone(),
             escaped: escaped.map(|expected| expected.probe.clone()).collect(),
         };
+        drop(listeners);
         let differences = canary::differences(&expectations, &outside, &report);
         remove_kept(&prepared, &expectations, &name);
         drop(planted);
@@ -104,7 +115,17 @@ impl Sandbox {
         Ok(planted)
     }
 
-    fn expectations(&self, prepared: &Prepared, planted: &[PathBuf]) -> Vec<Expectation> {
+    fn expectations(
+        &self,
+        prepared: &Prepared,
+        planted: &[PathBuf],
+        listeners: Option<&Listeners>,
+    ) -> Vec<Expectation> {
+        let network = self.network().zip(listeners).map(|(network, listeners)| {
+            network.ignore(HostPort::new(Host::Name(LOOPBACK.to_owned()), listeners.port));
+            let Listeners { port, name, .. } = listeners;
+            TriedNetwork { port: *port, socket: name, proxy: network.proxy_port() }
+        });
         canary::expectations(&Tried {
             plan: &prepared.plan,
             host: &self.host,
@@ -113,6 +134,7 @@ impl Sandbox {
             user_namespaces: self.user_namespaces(),
             supervisor: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
             planted,
+            network,
         })
     }
 
@@ -150,7 +172,7 @@ impl Sandbox {
         .map_err(|error| SandboxError::NotStarted(error.to_string()))
     }
 
-    fn unprepared(&self, source: std::io::Error) -> SandboxError {
+    fn unprepared(&self, source: io::Error) -> SandboxError {
         SandboxError::Prepare { path: self.host.private.clone(), source }
     }
 }
@@ -183,6 +205,9 @@ fn has_escaped(probe: &Probe, name: &str) -> bool {
         | Probe::Replace { .. }
         | Probe::Signal { .. }
         | Probe::Git { .. }
+        | Probe::Connect { .. }
+        | Probe::AbstractSocket { .. }
+        | Probe::Bridge { .. }
         | Probe::MountNamespace
         | Probe::UserNamespace => false,
     }
@@ -198,6 +223,24 @@ fn read_report(output: &CapturedOutput) -> Result<CanaryReport, SandboxError> {
         };
         SandboxError::NotStarted(why)
     })
+}
+
+/// Listeners of nightwright that no program inside may reach.
+struct Listeners {
+    port: u16,
+    /// The name of the abstract socket.
+    name: String,
+    _tcp: TcpListener,
+    _unix: UnixListener,
+}
+
+impl Listeners {
+    fn open(name: &str) -> io::Result<Self> {
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let unix = UnixListener::bind_addr(&UnixAddress::from_abstract_name(name)?)?;
+        let port = tcp.local_addr()?.port();
+        Ok(Self { port, name: name.to_owned(), _tcp: tcp, _unix: unix })
+    }
 }
 
 /// Files of a trial, removed at its end.

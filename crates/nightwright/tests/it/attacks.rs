@@ -13,5 +13,6 @@ mod private_git;
 mod sandbox;
 mod sandbox_files;
 mod sandbox_git;
+mod sandbox_network;
 mod secrets;
 mod templates;

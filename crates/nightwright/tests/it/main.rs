@@ -66,6 +66,7 @@ mod root;
 mod sample_run;
 mod sandbox;
 mod sandbox_checks;
+mod sandbox_network;
 mod scripted_agent;
 mod secrets;
 mod selftest;

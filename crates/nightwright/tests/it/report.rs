@@ -183,6 +183,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     Resumed
     Retried less than a minute ago; not retrying yet
     ⚠️ the hook `iteration_finished` failed: exited with 127
+    ⚠️ the sandbox refused a connection to db.example:5432: 10.0.0.5 is a private address. To allow it, set `sandbox.private_hosts = ["db.example:5432"]`
     ⚠️ ignoring `.status.json`: it is not valid JSON: expected value at line 1 column 1
     "#);
 }
@@ -199,6 +200,7 @@ fn progress_has_no_symbols_where_the_locale_has_none() {
     warning: rejected: `cargo test` failed (exit 101)
     error: Iteration 3 failed: the provider is overloaded
     warning: the hook `iteration_finished` failed: exited with 127
+    warning: the sandbox refused a connection to db.example:5432: 10.0.0.5 is a private address. To allow it, set `sandbox.private_hosts = ["db.example:5432"]`
     warning: ignoring `.status.json`: it is not valid JSON: expected value at line 1 column 1
     "#);
     let symbols = ['✓', '⚠', '❌', '·'];

@@ -64,8 +64,8 @@ fn an_agent_edits_and_commits_inside_and_nothing_is_left_of_the_sandbox() {
     );
     assert!(
         said.contains(
-            "Sandbox: bwrap. The agent may do anything inside this project; the \
-                           network is not restricted."
+            "Sandbox: bwrap. The agent may do anything inside this project; network is on and \
+             recorded."
         ),
         "{said}"
     );
@@ -448,7 +448,7 @@ fn explain_names_what_is_protected_and_the_shell_runs_inside() {
     git(&env.project(), &["init", "--quiet", "--initial-branch=main"]);
     fs::write(env.path("home/secret"), "x").unwrap();
     let explained = env.run(&["sandbox", "explain"]).exits(0).out;
-    for words in ["Protected in the project:", "/project/.git/hooks", "Network: not restricted"] {
+    for words in ["Protected in the project:", "/project/.git/hooks", "Network: network is on"] {
         assert!(explained.contains(words), "{words}: {explained}");
     }
     let tested = env.run(&["sandbox", "test"]).exits(0).out;

@@ -38,10 +38,10 @@ fn a_completed_run_says_what_was_verified_and_what_it_cost() {
     assert_snapshot!(text, @r#"
     ✓ Task completed successfully after 1 iteration
       verified by `cargo test`
-      1 attempt, 2 commits, 9 files changed, 38s active, 1h 20m waiting
+      1 attempt, 2 commits, 9 files changed, 40s active, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
-      2 warnings, see above
+      3 warnings, see above
       log: /var/log/run
       next: review the changes: nightwright report 20261115-233412-7f3a
     "#);
@@ -53,10 +53,10 @@ fn a_run_at_its_limit_says_how_to_continue() {
     assert_snapshot!(closing(Outcome::MaxIterations { limit: 10 }, note, true), @r#"
     ⚠️ Reached maximum iterations (10)
       claimed, rejected: `cargo test` failed (exit 101)
-      1 attempt, 2 commits, 9 files changed, 38s active, 1h 20m waiting
+      1 attempt, 2 commits, 9 files changed, 40s active, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
-      2 warnings, see above
+      3 warnings, see above
       log: /var/log/run
       next: raise the limit, allow the denied commands and continue: nightwright resume 20261115-233412-7f3a --max-iterations 20 --allowed-tools "Bash(docker compose up:*)"
             or only raise the limit and continue: nightwright resume 20261115-233412-7f3a --max-iterations 20
@@ -71,10 +71,10 @@ fn a_wait_that_is_too_long_is_reported_in_local_time() {
     error: The usage limit lasts until 2026-11-17T04:00:00Z, longer than `limits.max_wait`
       local time: 2026-11-17 04:00 UTC
       claim of iteration 3 not accepted: `cargo test` failed (exit 101)
-      1 iteration, 1 attempt, 2 commits, 9 files changed, 38s active, 1h 20m waiting
+      1 iteration, 1 attempt, 2 commits, 9 files changed, 40s active, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
-      2 warnings, see above
+      3 warnings, see above
       log: /var/log/run
       next: after the limit resets, continue: nightwright resume 20261115-233412-7f3a
     "#);

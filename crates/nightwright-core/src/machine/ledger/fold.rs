@@ -184,6 +184,8 @@ impl State {
                 self.inbox.push(InboxEntry { source: *source, text: text.clone(), given_to: None });
             }
             NoteEvent::StatusChanged { .. }
+            | NoteEvent::HostContacted { .. }
+            | NoteEvent::HostRefused { .. }
             | NoteEvent::HookFailed { .. }
             | NoteEvent::Warning { .. } => {}
         }
@@ -191,12 +193,17 @@ impl State {
 
     /// An event after a finished call proves that its answer was used. A resumed run still uses it.
     fn conclude_by(&mut self, event: &Event) {
-        // A status file changes at any time, and shows nothing of the kind.
+        // A status file changes and programs contact hosts at any time, which shows nothing of the
+        // kind.
         let resuming = matches!(
             event,
             Event::Run(RunEvent::Continued { .. })
                 | Event::Operator(OperatorEvent::SettingsChanged { .. })
-                | Event::Note(NoteEvent::StatusChanged { .. })
+                | Event::Note(
+                    NoteEvent::StatusChanged { .. }
+                        | NoteEvent::HostContacted { .. }
+                        | NoteEvent::HostRefused { .. }
+                )
         );
         if let Some(current) = self.current_mut()
             && !resuming

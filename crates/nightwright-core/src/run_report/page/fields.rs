@@ -52,6 +52,8 @@ pub(super) fn of(report: &RunReport, format: PageFormat) -> PageValue {
         ("hidden_claims", hidden_claims),
         ("flaky", (&report.flaky).into()),
         ("denied", report.denied.iter().map(phrases::denied).collect::<Vec<_>>().into()),
+        ("hosts", lists::hosts(report)),
+        ("more_hosts", report.more_hosts.into()),
         ("blockers", lists::blockers(&report.blockers)),
         ("more_blockers", report.more_blockers.into()),
         ("warnings", warnings),

@@ -44,6 +44,19 @@ pub struct Tried<'a> {
     pub supervisor: i32,
     /// Files outside that the user can read.
     pub planted: &'a [PathBuf],
+    /// The network of the sandbox; `None` if it uses that of the machine.
+    pub network: Option<TriedNetwork<'a>>,
+}
+
+/// The network that is tried, and listeners of nightwright outside it.
+#[derive(Clone, Copy, Debug)]
+pub struct TriedNetwork<'a> {
+    /// The port of a listener on the loopback of the machine.
+    pub port: u16,
+    /// The name of an abstract Unix socket.
+    pub socket: &'a str,
+    /// The port of the proxy inside, if there is one.
+    pub proxy: Option<u16>,
 }
 
 /// Returns everything that the canary tries.
@@ -93,6 +106,12 @@ pub fn expectations(tried: &Tried<'_>) -> Vec<Expectation> {
         add(Must::StayInside, create(parent, true));
     }
     add(Must::StayInside, create(&host.home, true));
+
+    if let Some(TriedNetwork { port, socket, proxy }) = tried.network {
+        add(Must::Fail, Probe::Connect { port });
+        add(Must::Fail, Probe::AbstractSocket { name: socket.to_owned() });
+        add(Must::Work, Probe::Bridge { proxy });
+    }
 
     add(Must::Fail, Probe::MountNamespace);
     match tried.user_namespaces {

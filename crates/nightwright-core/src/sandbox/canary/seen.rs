@@ -75,7 +75,8 @@ impl Sights {
 
     fn of_process(&self, outside: &Outside<'_>) -> Vec<String> {
         let mut found = Vec::new();
-        for name in OWN_NAMESPACES {
+        let network = outside.has_network.then_some(&"net");
+        for name in OWN_NAMESPACES.iter().chain(network) {
             let theirs = self.namespaces.get(*name);
             if theirs.is_none() || theirs == outside.namespaces.get(*name) {
                 found.push(format!("the sandbox shares the {name} namespace of this machine"));

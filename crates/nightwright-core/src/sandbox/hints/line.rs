@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{HostNeeds, Need};
+use crate::sandbox::network::NetworkMode;
 use crate::settings::Settings;
 
 /// The lines that give these checks what they need, one per key. They keep what the settings
@@ -24,7 +25,7 @@ pub fn lines(all: &[HostNeeds], settings: &Settings) -> Vec<String> {
     };
     let has = |need: &Need| needs().any(|one| one == need);
     [
-        ports(needs()),
+        ports(needs(), &sandbox.host_ports),
         texts("sandbox.read", &sandbox.read, |need| match need {
             Need::Read(path) => Some(path),
             _ => None,
@@ -38,8 +39,11 @@ pub fn lines(all: &[HostNeeds], settings: &Settings) -> Vec<String> {
             _ => None,
         }),
         has(&Need::UserNamespaces).then(|| "sandbox.userns = true".to_owned()),
-        // The other values exclude at least the private addresses.
-        has(&Need::Network).then(|| "sandbox.network = \"host\"".to_owned()),
+        has(&Need::Network).then(|| {
+            // If `on` is too little, only the network of the machine is left.
+            let looser = if sandbox.network == NetworkMode::On { "host" } else { "on" };
+            format!("sandbox.network = \"{looser}\"")
+        }),
         commands(all, settings),
     ]
     .into_iter()
@@ -47,8 +51,8 @@ pub fn lines(all: &[HostNeeds], settings: &Settings) -> Vec<String> {
     .collect()
 }
 
-fn ports<'a>(needs: impl Iterator<Item = &'a Need>) -> Option<String> {
-    let mut ports = Vec::new();
+fn ports<'a>(needs: impl Iterator<Item = &'a Need>, known: &[u16]) -> Option<String> {
+    let mut ports = known.to_vec();
     for need in needs {
         if let Need::Port(port) = need
             && !ports.contains(port)
@@ -56,8 +60,9 @@ fn ports<'a>(needs: impl Iterator<Item = &'a Need>) -> Option<String> {
             ports.push(*port);
         }
     }
+    let is_more = ports.len() > known.len();
     let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
-    (!ports.is_empty()).then(|| format!("sandbox.host_ports = [{}]", ports.join(", ")))
+    is_more.then(|| format!("sandbox.host_ports = [{}]", ports.join(", ")))
 }
 
 /// The checks, some of them outside the sandbox.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use nightwright_core::event::AgentFacts;
 use nightwright_core::permissions::{self, Permissions};
+use nightwright_core::sandbox::network::NetworkWay;
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::dialect::claude;
 use nightwright_core::stream::version::{Version, VersionSupport};
@@ -41,11 +42,16 @@ pub(crate) async fn find_claude(
 }
 
 /// Prints what the user should know before Claude Code starts.
-pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: OutputLevel) {
+pub(super) fn introduce(
+    agent: &AgentFacts,
+    settings: &Settings,
+    network: Option<NetworkWay>,
+    level: OutputLevel,
+) {
     if let Some(note) = newer(agent).filter(|_| level.shows_messages()) {
         eprint_safe(&note);
     }
-    if let Some(line) = permissions::describe_sandbox(settings) {
+    if let Some(line) = permissions::describe_sandbox(settings, network) {
         if level.shows_messages() {
             eprint_safe(&line);
             if !may_do_everything(settings) {

@@ -33,6 +33,7 @@ pub(super) fn get(
     }
     match value {
         Some(ConfigValue::List(items)) if items.is_empty() => Ok(()),
+        Some(ConfigValue::Ports(ports)) if ports.is_empty() => Ok(()),
         Some(ConfigValue::Table(entries)) if entries.is_empty() => Ok(()),
         Some(value) => print(&display_safe(&value.plain())),
         None => Err(Failure::trouble(format!("`{}` is not set: {}", key.name, key.unset))),

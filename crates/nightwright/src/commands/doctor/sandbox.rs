@@ -31,10 +31,9 @@ pub(super) async fn sandbox(project: &Path, settings: &Settings) -> DoctorFindin
             "sandbox",
             "external: this machine is the sandbox, and the agent may do anything on it",
         ),
-        (SandboxKind::Bwrap, Ok(())) => DoctorFinding::ok(
-            "sandbox",
-            "bwrap: the agent sees and changes only this project; the network is not restricted",
-        ),
+        (SandboxKind::Bwrap, Ok(())) => {
+            DoctorFinding::ok("sandbox", "bwrap: the agent sees and changes only this project")
+        }
         (SandboxKind::Bwrap, Err(failure)) => configured::problem("sandbox", &failure),
     };
     finding.fact("kind", kind.name())

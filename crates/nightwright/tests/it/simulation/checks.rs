@@ -133,6 +133,7 @@ impl Invariants {
             | Input::Timer(TimerKey::Delay(_))
             | Input::Control(_)
             | Input::Status(_)
+            | Input::Contact(_)
             | Input::Warning { .. }
             | Input::JournalFailed { .. }
             | Input::JournalDamaged { .. } => false,

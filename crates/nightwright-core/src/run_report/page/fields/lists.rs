@@ -6,7 +6,7 @@ use crate::outcome::count;
 use crate::phrases;
 use crate::run_report::RunReport;
 use crate::run_report::page::{OwnText, PageValue, fields};
-use crate::run_report::parts::{Commit, CommitList, Note, NoteKind};
+use crate::run_report::parts::{Commit, CommitList, HostSummary, Note, NoteKind};
 use crate::stream::news::Blocker;
 
 /// Returns the first warnings, and the number of further ones.
@@ -18,6 +18,14 @@ pub(super) fn warnings(report: &RunReport, most: usize) -> (PageValue, PageValue
 
 pub(super) fn blockers(blockers: &[Blocker]) -> PageValue {
     blockers.iter().map(Blocker::sentence).collect::<Vec<_>>().into()
+}
+
+pub(super) fn hosts(report: &RunReport) -> PageValue {
+    let line = |one: &HostSummary| match &one.refused {
+        None => one.host.clone(),
+        Some(why) => format!("{}: refused, because {why}", one.host),
+    };
+    report.hosts.iter().map(line).collect::<Vec<_>>().into()
 }
 
 pub(super) fn notes(report: &RunReport, notes: &[Note]) -> PageValue {
