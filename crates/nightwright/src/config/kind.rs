@@ -1,6 +1,5 @@
 //! Kinds of values: which values a key allows, and how they are parsed from files and plain text.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -10,8 +9,12 @@ use nightwright_core::policy::limits::MIN_COST;
 use nightwright_core::redact::Secrets;
 use nightwright_core::sandbox::network::HostPort;
 use toml::Spanned;
-use toml::de::{DeInteger, DeTable, DeValue};
+use toml::de::DeValue;
 
+mod read;
+
+pub(super) use self::read::type_of;
+use self::read::{integer, list, ports, variables};
 use super::amounts::{self, exact};
 use super::checks;
 use super::layer::ConfigLayer;
@@ -516,68 +519,8 @@ impl Items {
     }
 }
 
-fn list<'i: 'a, 'a>(
-    items: Items,
-    span: Range<usize>,
-    array: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
-) -> Result<ConfigValue, SpanError> {
-    let mut list = Vec::new();
-    for item in array {
-        match item.get_ref() {
-            DeValue::String(text) if items.fit(text) => list.push(text.clone().into_owned()),
-            DeValue::String(text) => {
-                let why = (items == Items::Patterns).then(|| wrong_pattern(text)).flatten();
-                let why = why.map_or_else(
-                    || "this is not allowed".to_owned(),
-                    |why| format!("invalid: {why}"),
-                );
-                return Err((item.span(), why));
-            }
-            other => return Err((item.span(), format!("this is {}", type_of(other)))),
-        }
-    }
-    if list.len() < items.least() {
-        return Err((span, "this is empty".to_owned()));
-    }
-    Ok(ConfigValue::List(list))
-}
-
-fn ports<'i: 'a, 'a>(
-    array: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
-) -> Result<ConfigValue, SpanError> {
-    let mut ports = Vec::new();
-    for item in array {
-        match item.get_ref() {
-            DeValue::Integer(number) => {
-                let port = integer(number).and_then(|number| u16::try_from(number).ok());
-                let port = port.filter(|port| is_port(*port));
-                ports.push(port.ok_or_else(|| (item.span(), "this is not a port".to_owned()))?);
-            }
-            other => return Err((item.span(), format!("this is {}", type_of(other)))),
-        }
-    }
-    Ok(ConfigValue::Ports(ports))
-}
-
 fn is_port(port: u16) -> bool {
     port > 0
-}
-
-fn variables(table: &DeTable<'_>) -> Result<ConfigValue, SpanError> {
-    let mut entries = BTreeMap::new();
-    for (name, value) in table {
-        if !is_variable(name.get_ref()) {
-            return Err((name.span(), "this is not a variable name".to_owned()));
-        }
-        match value.get_ref() {
-            DeValue::String(text) if !text.contains('\0') => {
-                entries.insert(name.get_ref().to_string(), text.clone().into_owned());
-            }
-            DeValue::String(_) => return Err((value.span(), "this is not allowed".to_owned())),
-            other => return Err((value.span(), format!("this is {}", type_of(other)))),
-        }
-    }
-    Ok(ConfigValue::Table(entries))
 }
 
 /// Describes the mistake in a pattern, if any.
@@ -598,22 +541,6 @@ fn is_array(text: &str) -> bool {
 fn is_array_of_tables(text: &str) -> bool {
     let inner = text.trim_start().strip_prefix('[').map(str::trim_start);
     inner.is_some_and(|inner| inner.starts_with('{'))
-}
-
-fn integer(number: &DeInteger<'_>) -> Option<i64> {
-    i64::from_str_radix(number.as_str(), number.radix()).ok()
-}
-
-pub(super) fn type_of(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a floating-point number",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
 }
 
 fn quoted(words: &[&str]) -> String {
