@@ -19,7 +19,7 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{ioctl_tiocsctty, setsid};
+use rustix::process::{Signal, getpid, ioctl_tiocsctty, kill_process, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
@@ -147,16 +147,22 @@ fn copy_input(sink: OwnedFd, stopped: &OwnedFd) {
         }
         // Unbuffered: what is not copied stays for the user's shell.
         match rustix::io::read(&stdin, &mut buffer) {
-            Ok(0) => return,
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) | Err(_) => return hang_up(),
             Ok(count) => {
                 if sink.write_all(&buffer[..count]).is_err() {
                     return;
                 }
             }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return,
         }
     }
+}
+
+/// Ends this process, and so the program: the user's terminal is gone. The kernel says so only to
+/// the leader of its session.
+fn hang_up() {
+    // The signal reaches this process itself, so it cannot fail.
+    let _ = kill_process(getpid(), Signal::HUP);
 }
 
 /// Runs the hidden command: makes the standard input the terminal of this session, and becomes the

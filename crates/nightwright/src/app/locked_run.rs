@@ -158,7 +158,7 @@ pub(crate) fn held(project: &Path, error: LockError) -> Failure {
             let project = project.display();
             let (who, hint) = match held.owner {
                 Some(LockOwner { run, pid, .. }) if run.0 == SANDBOX_OWNER => (
-                    format!("`nightwright sandbox` (pid {pid})"),
+                    format!("a shell in the sandbox (pid {pid})"),
                     "exit that shell, or wait for the command to end".to_owned(),
                 ),
                 Some(LockOwner { run, pid, since, .. }) => (

@@ -471,7 +471,8 @@ fn every_line_that_gives_a_check_what_it_needs_is_configuration() {
         let (key, value) = line.split_once(" = ").unwrap();
         let parsed = ConfigLayer::parse(ValueOrigin::BuiltIn, Path::new("x.toml"), &line).unwrap();
         let (_, read) = parsed.get(key).unwrap();
-        // `nightwright config set` takes the same.
+        // `nightwright config set` takes the same, and a text without its quotes.
+        let value = value.trim_matches('"');
         assert_eq!(find(key).unwrap().kind.parse(&[value]).as_ref(), Ok(read), "{line}");
         let before = settings.clone();
         parsed.apply(&mut settings);
