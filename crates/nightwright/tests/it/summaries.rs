@@ -96,7 +96,7 @@ fn a_run_that_never_worked_has_no_cost_to_tell() {
     let text = summary::render(&summary, &style(false, ColorChoice::Auto), None);
     assert_snapshot!(text, @r#"
     error: Authentication failed: not logged in
-      0 iterations, 0 attempts, 38s active
+      0 iterations, 0 attempts, 40s active
       next: run `claude` manually and log in, then continue: nightwright resume 20261115-233412-7f3a
     "#);
 }

@@ -87,8 +87,9 @@ async fn nothing_is_left_when_any_process_of_the_chain_is_killed() {
 #[tokio::test]
 async fn a_program_that_is_asked_to_end_has_time_to_do_so() {
     let sandbox = sandbox();
-    let script = "trap 'curl -s http://93.184.216.34/ >page; exit 3' TERM; echo >ready; \
-                  while :; do sleep 0.05; done";
+    // The signal also ends a curl that starts while it is sent.
+    let script = "trap 'until curl -s http://93.184.216.34/ >page; do :; done; exit 3' TERM; \
+                  echo >ready; while :; do sleep 0.05; done";
     let child = spawn(&sandbox.launch(script)).await.unwrap();
     let ready = sandbox.path().join("ready");
     eventually("the program runs", || ready.exists()).await;
