@@ -12,6 +12,7 @@ use nightwright_core::input::{
 };
 use nightwright_core::machine::ledger::State;
 use nightwright_core::policy::limits::PROJECT_TIMEOUT;
+use nightwright_core::sandbox::hints::{HostNeeds, Need};
 use nightwright_core::stream::outcome::{CancelReason, ProcessExit};
 use nightwright_core::units::{Fingerprint, Ticket, Usd};
 use tokio::sync::{mpsc, watch};
@@ -212,8 +213,12 @@ impl Sim {
         if lies && self.dice.one_in(9) {
             self.project.change(&mut self.dice, false);
         }
+        let fails = matches!(verdict, CheckVerdict::Failed { .. });
+        let command = "make test".to_owned();
+        let needs_host = fails && self.dice.one_in(8);
+        let need = HostNeeds { command: command.clone(), needs: vec![Need::Other] };
         let result = CheckResult {
-            command: "make test".to_owned(),
+            command,
             verdict,
             output: String::new(),
             tests: None,
@@ -224,6 +229,7 @@ impl Sim {
         CheckReport {
             results: vec![result],
             fingerprint: self.project.fingerprint(),
+            host_needs: needs_host.then_some(need).into_iter().collect(),
             ..CheckReport::default()
         }
     }
