@@ -338,7 +338,7 @@ pub static KEYS: &[Key] = &[
         "Maximum number of tokens in one answer of the agent.").field(field!(agent.max_output_tokens)).unset("the agent's default"),
 
     key("sandbox.kind", ValueKind::Choice(SandboxKind::VALUES), "NIGHTWRIGHT_SANDBOX",
-        "Sandbox for the agent, the checks and the calls. `off`: none. `bwrap`: they see and change only the project, and the agent may do anything there. `external`: this machine is the sandbox, such as a container, and the agent may do anything on it.").field(field!(sandbox.kind)).options(&[
+        "Sandbox for the agent, the checks and the calls. `off`: none. `bwrap`: they change only the project, and the agent may do anything there. `external`: this machine is the sandbox, and the agent may do anything on it.").field(field!(sandbox.kind)).options(&[
             value(Agent, "--sandbox <KIND>")]),
     key("sandbox.read", ValueKind::List(Items::Texts), "NIGHTWRIGHT_SANDBOX_READ",
         "Files and folders outside the project to show read-only in the sandbox; `~/` is your home folder.").field(field!(sandbox.read)).gated(),

@@ -32,6 +32,9 @@ const OWNER_RETRY_DELAY: Duration = Duration::from_millis(5);
 /// How long to wait for a lock that is held without the name of a live owner. On a busy machine a
 /// new owner may need seconds to write its name.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often the kernel's list is read: it comes in pieces, and skips entries if other locks are
+/// released meanwhile.
+const HOLDER_READS: u32 = 3;
 
 /// A lock that is held. Dropping it releases it.
 #[must_use = "a lock is held only as long as this lives"]
@@ -135,8 +138,10 @@ pub fn peek(path: &Path) -> Option<LockOwner> {
 /// kernel. `None` if there is none, or if it is in another PID namespace.
 pub fn holder(path: &Path) -> Option<i32> {
     let found = std::fs::symlink_metadata(path).ok()?;
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    holder_in(&locks, found.dev(), found.ino())
+    (0..HOLDER_READS).find_map(|_| {
+        let locks = std::fs::read_to_string("/proc/locks").ok()?;
+        holder_in(&locks, found.dev(), found.ino())
+    })
 }
 
 /// Finds the holder in the kernel's list: `1: FLOCK  ADVISORY  WRITE 42 08:01:1234 0 EOF`, with the
